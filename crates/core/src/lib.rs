@@ -1,1 +1,26 @@
-//! The rules of Baton.
+//! The rules of Baton: pure functions over records.
+//!
+//! `decide` reads through a [`view::View`], looks at one command and says which events follow, or
+//! refuses; `evolve` writes one event through [`view::Records`]. Everything the rules need from the
+//! world is in [`context::Context`]: there is no file, clock, process, thread or randomness here,
+//! and `clippy.toml` beside this crate keeps it so.
+
+pub mod claim;
+pub mod claims;
+pub mod context;
+pub mod event;
+pub mod evolve;
+pub mod id;
+pub mod journal;
+pub mod memory;
+pub mod notices;
+pub mod operations;
+pub mod overlay;
+pub mod pattern;
+pub mod refusal;
+pub mod resource;
+pub mod sessions;
+pub mod time;
+pub mod view;
+pub mod waiting;
+pub mod zones;

@@ -1,0 +1,170 @@
+//! The claim as a record, and the one predicate that says when two claims conflict.
+//!
+//! Owns the shape of a claim, what it holds and when it has run out. Who may take, keep and lose a
+//! claim is in [`crate::claims`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{ClaimId, SessionId, Token, TreeId};
+use crate::resource::Resource;
+use crate::time::{Moment, Span};
+use crate::view::{Index, Kind, Record};
+
+/// How long an unknown holder's claim outlives its TTL, so that an act already under way can end.
+pub const LOCK_DELAY_MAX: Span = Span::seconds(10);
+
+pub const BY_RESOURCE: Index = "claim.resource";
+pub const BY_SESSION: Index = "claim.session";
+pub const LEFTOVER_BY_RESOURCE: Index = "leftover.resource";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    Exclusive,
+    Shared,
+}
+
+/// How far a claim reaches: the sessions of one working tree, or everyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    Tree,
+    Workspace,
+}
+
+/// Who holds or asks: a session, and within it perhaps one of its subagents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Holder {
+    pub session: SessionId,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+impl Holder {
+    /// A session never stands in its own way; two subagents of one session do.
+    pub fn competes_with(&self, other: &Self) -> bool {
+        match (&self.agent, &other.agent) {
+            _ if self.session != other.session => true,
+            (Some(one), Some(two)) => one != two,
+            _ => false,
+        }
+    }
+}
+
+/// What is held, or asked for: everything the conflict predicate looks at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hold {
+    #[serde(flatten)]
+    pub holder: Holder,
+    pub tree: TreeId,
+    pub scope: Scope,
+    pub mode: Mode,
+    pub resources: Vec<Resource>,
+}
+
+impl Hold {
+    /// The conflict predicate of the design, without amounts: resources overlap, not both shared,
+    /// same tree or either workspace-wide. Names the pair that clashes.
+    pub fn conflict<'a>(&'a self, other: &'a Self) -> Option<(&'a Resource, &'a Resource)> {
+        if !self.holder.competes_with(&other.holder) || !self.meets(other) {
+            return None;
+        }
+        if self.mode == Mode::Shared && other.mode == Mode::Shared {
+            return None;
+        }
+        self.overlap(other)
+    }
+
+    /// Can the two be in each other's way at all?
+    pub fn meets(&self, other: &Self) -> bool {
+        self.tree == other.tree || self.scope == Scope::Workspace || other.scope == Scope::Workspace
+    }
+
+    pub fn overlap<'a>(&'a self, other: &'a Self) -> Option<(&'a Resource, &'a Resource)> {
+        self.resources.iter().find_map(|mine| {
+            let theirs = other.resources.iter().find(|theirs| mine.overlaps(theirs))?;
+            Some((mine, theirs))
+        })
+    }
+
+    pub fn covers(&self, wanted: &[Resource]) -> bool {
+        wanted.iter().all(|wanted| self.resources.iter().any(|held| held.covers(wanted)))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    pub claim: ClaimId,
+    pub token: Token,
+    #[serde(flatten)]
+    pub hold: Hold,
+    pub ttl: Span,
+    pub granted_at: Moment,
+    pub renewed_at: Moment,
+    pub expires_at: Moment,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+}
+
+impl Claim {
+    /// A tenth of the TTL, ten seconds at most: what an unseen holder gets on top.
+    pub fn lock_delay(&self) -> Span {
+        Span((self.ttl.0 / 10).min(LOCK_DELAY_MAX.0))
+    }
+
+    pub fn has_run_out(&self, now: Moment) -> bool {
+        now >= self.expires_at
+    }
+}
+
+impl Record for Claim {
+    const KIND: Kind = "claim";
+
+    fn key(&self) -> String {
+        self.claim.0.clone()
+    }
+
+    fn index_entries(&self) -> Vec<(Index, String)> {
+        let mut entries = resource_entries(BY_RESOURCE, &self.hold.resources);
+        entries.push((BY_SESSION, self.hold.holder.session.0.clone()));
+        entries
+    }
+}
+
+/// Uncommitted changes that a claim left behind when it ended: the next editor is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Leftover {
+    pub claim: ClaimId,
+    #[serde(flatten)]
+    pub holder: Holder,
+    pub tree: TreeId,
+    /// The paths that had changes, as literal resources.
+    pub paths: Vec<Resource>,
+    /// Where they were saved, for instance `refs/baton/rescue/…`.
+    pub rescue: Option<String>,
+    pub ended_at: Moment,
+}
+
+impl Record for Leftover {
+    const KIND: Kind = "leftover";
+
+    fn key(&self) -> String {
+        self.claim.0.clone()
+    }
+
+    fn index_entries(&self) -> Vec<(Index, String)> {
+        resource_entries(LEFTOVER_BY_RESOURCE, &self.paths)
+    }
+}
+
+/// One entry for each place a resource stands in the index, without repeats.
+pub fn resource_entries(index: Index, resources: &[Resource]) -> Vec<(Index, String)> {
+    let mut values: Vec<String> = resources.iter().map(Resource::index_value).collect();
+    values.sort_unstable();
+    values.dedup();
+    values.into_iter().map(|value| (index, value)).collect()
+}

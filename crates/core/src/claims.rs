@@ -1,0 +1,1 @@
+//! Who may take, keep and lose a claim.

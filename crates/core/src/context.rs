@@ -1,0 +1,86 @@
+//! What the world looks like to one decision.
+//!
+//! The engine fills it in after the write lock is held (time, position) and from what it saw just
+//! before (processes, files). A rule never looks for itself.
+
+use std::collections::BTreeMap;
+
+use crate::id::{ClaimId, Fresh, Position, SessionId, TreeId, WaiterId};
+use crate::resource::Resource;
+use crate::sessions::Process;
+use crate::time::Moment;
+
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The store's clock, never below the last journal time.
+    pub now: Moment,
+    /// The position the first event of this decision will get.
+    pub next: Position,
+    pub fresh: Fresh,
+    pub actor: Actor,
+    pub observed: Observed,
+    /// Leases granted before this moment count one TTL longer: the store failed over.
+    pub failed_over_at: Option<Moment>,
+}
+
+/// Who acts, as far as the engine could tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actor {
+    pub session: Option<SessionId>,
+    pub proof: Proof,
+    /// A subagent of that session.
+    pub agent: Option<String>,
+    /// A person: a terminal without an agent above it, or the person token.
+    pub person: bool,
+    pub tree: Option<TreeId>,
+}
+
+/// Why the engine believes that the actor is this session. Checked in the deciding transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    #[default]
+    None,
+    /// The hash of the secret that was shown.
+    Secret(String),
+    /// The key of an alias record that must point to the session.
+    Alias(String),
+}
+
+/// What the engine saw outside the store before this decision.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    pub claims: BTreeMap<ClaimId, Sighting>,
+    /// Waiters whose own process is visibly gone.
+    pub waiters_gone: Vec<WaiterId>,
+    /// Lock files of other tools beside paths that are asked for.
+    pub foreign_locks: Vec<ForeignLock>,
+}
+
+/// How a holder and its files looked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    pub life: Life,
+    /// The process that was looked at; a sighting of another one says nothing.
+    pub process: Option<Process>,
+    /// Held paths with uncommitted changes.
+    pub dirty: Vec<Resource>,
+    /// Where the dirty paths were saved.
+    pub rescue: Option<String>,
+    /// The paths were changed under the claim and are clean again: committed or reverted.
+    pub settled: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Alive,
+    Dead,
+    /// It cannot be seen from here. Never taken for dead.
+    Unknown,
+}
+
+/// `FILE.agent-lock`, made by a tool that is not Baton.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignLock {
+    pub resource: Resource,
+    pub holder: String,
+}

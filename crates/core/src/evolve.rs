@@ -1,0 +1,89 @@
+//! Applies one event to the records.
+//!
+//! The same function applies an event live and when rebuilding from the journal, so both give the
+//! same records (S14). It touches only keys that the event names, and decides nothing.
+
+use crate::claim::{Claim, Leftover};
+use crate::event::Event;
+use crate::notices::Notice;
+use crate::operations::Operation;
+use crate::sessions::{Life, Session};
+use crate::view::{Record, Records, Unreadable, get, put};
+use crate::waiting::Waiter;
+
+pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::EpochRaised { .. } | Event::WorkspaceMade { .. } | Event::SnapshotTaken { .. } => {
+            Ok(())
+        }
+        Event::PolicySet { policy } => put(records, policy),
+        Event::PersonTokenAdded { token } => put(records, token),
+
+        Event::SessionStarted { session } | Event::SessionResumed { session } => {
+            put(records, session)
+        }
+        Event::SessionRenewed { session, at, expires_at } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.renewed_at = *at;
+                session.expires_at = *expires_at;
+            })
+        }
+        Event::SessionEnded { session, at, grace_until, .. } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.life = Life::Ended { at: *at, grace_until: *grace_until };
+            })
+        }
+        Event::AliasBound { alias } => put(records, alias),
+
+        Event::ClaimGranted { claim } => put(records, claim),
+        Event::ClaimsRenewed { claims, at } => claims.iter().try_for_each(|renewal| {
+            change(records, renewal.claim.as_str(), |claim: &mut Claim| {
+                claim.renewed_at = *at;
+                claim.expires_at = renewal.expires_at;
+            })
+        }),
+        Event::ClaimNarrowed { claim, resources, .. } => {
+            change(records, claim.as_str(), |claim: &mut Claim| {
+                claim.hold.resources.clone_from(resources);
+            })
+        }
+        Event::ClaimEnded { claim, left, .. } => {
+            records.delete(Claim::KIND, claim.as_str())?;
+            left.as_ref().map_or(Ok(()), |left| put(records, left))
+        }
+        Event::LeftoversTold { claims } => {
+            claims.iter().try_for_each(|claim| records.delete(Leftover::KIND, claim.as_str()))
+        }
+
+        Event::WaitQueued { waiter } => put(records, waiter),
+        Event::WaitRenewed { waiter, lease_until } => {
+            change(records, waiter.as_str(), |waiter: &mut Waiter| {
+                waiter.lease_until = *lease_until;
+            })
+        }
+        Event::WaitEnded { waiter, .. } => records.delete(Waiter::KIND, waiter.as_str()),
+
+        Event::NoticeSent { notice } => put(records, notice),
+        Event::NoticesTold { notices } => {
+            notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
+        }
+
+        Event::OperationAnswered { operation } => put(records, operation),
+        Event::OperationsForgotten { operations } => {
+            operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
+        }
+    }
+}
+
+/// Changes a record that is there; an event about one that is gone changes nothing.
+fn change<R: Record>(
+    records: &mut dyn Records,
+    key: &str,
+    edit: impl FnOnce(&mut R),
+) -> Result<(), Unreadable> {
+    let Some(mut record) = get::<R>(records, key)? else {
+        return Ok(());
+    };
+    edit(&mut record);
+    put(records, &record)
+}

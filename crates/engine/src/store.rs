@@ -1,0 +1,115 @@
+//! What every store does: hold records and the journal, and make one decision at a time.
+//!
+//! A store knows nothing of claims or sessions. It gives out a locked transaction with the time and
+//! the journal's head, takes all changes of a decision in one step, and wakes whoever waits for
+//! news. SQLite, PostgreSQL and memory pass one conformance suite (`tests/store`).
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use baton_core::event::Durability;
+use baton_core::id::Position;
+use baton_core::journal::{Entry, Head};
+use baton_core::overlay::Change;
+use baton_core::time::Moment;
+use baton_core::view::{Row, View};
+
+pub use error::Error;
+
+mod error;
+pub mod memory;
+pub mod postgres;
+pub mod sqlite;
+
+/// The version of the stored layout. Another one is refused, never half understood (S21).
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Where a store stands at the start of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The store's clock, never below the last journal time.
+    pub now: Moment,
+    pub head: Head,
+    /// The epoch of the entries that come next. Above the head's when entries may have been lost;
+    /// the decision then begins with `EpochRaised` and is made durable against power cuts.
+    pub epoch: u32,
+    /// Why it is above the head's, in words for the journal.
+    pub raised_because: Option<String>,
+    /// Leases granted before this count one TTL longer: the store failed over.
+    pub failed_over_at: Option<Moment>,
+}
+
+/// All that one decision writes.
+#[derive(Clone, Debug)]
+pub struct Commit<'a> {
+    pub entries: &'a [Entry],
+    pub changes: &'a [Change],
+    pub durability: Durability,
+}
+
+/// A consistent look at everything, without a lock that stops writers.
+pub trait Snapshot: View {
+    fn state(&self) -> &State;
+
+    /// Journal entries after `number`, oldest first.
+    fn entries(&self, after: u64, limit: u32) -> Result<Vec<Entry>, Error>;
+
+    /// Newest first: entries before `number`.
+    fn entries_before(&self, before: u64, limit: u32) -> Result<Vec<Entry>, Error>;
+
+    /// All records in the order (kind, key), after the given one.
+    fn rows(&self, after: Option<(&str, &str)>, limit: u32) -> Result<Vec<Row>, Error>;
+
+    /// All index entries (index, value, kind, key) in order: for the check that they are right.
+    fn index_entries(&self) -> Result<Vec<(String, String, String, String)>, Error>;
+
+    /// The position of the last archived entry; entries at or below its number are not here.
+    fn archived(&self) -> Result<Option<Head>, Error>;
+}
+
+/// The one decision under way. Dropped without `commit`, it leaves nothing behind.
+pub trait Transaction: View {
+    fn state(&self) -> &State;
+
+    /// Writes everything, or nothing. `Error::OutcomeUnknown` when that cannot be told.
+    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<(), Error>;
+}
+
+pub trait Store: std::fmt::Debug {
+    fn snapshot(&mut self) -> Result<Box<dyn Snapshot + '_>, Error>;
+
+    /// Waits at most `patience` for its turn, then refuses with `Error::Busy`.
+    fn begin(&mut self, patience: Duration) -> Result<Box<dyn Transaction + '_>, Error>;
+
+    /// A signal that anything was committed. Made *before* the state is read, so that nothing
+    /// committed in between is missed.
+    fn news(&mut self) -> Result<Box<dyn News>, Error>;
+
+    /// Something about this session's reading that may be lost: never decides a grant.
+    fn trace(&mut self, key: &str) -> Result<Option<String>, Error>;
+    fn set_trace(&mut self, key: &str, value: &str) -> Result<(), Error>;
+
+    /// Forgets the entries up to `sealed`, which are safe in an archive behind a snapshot event.
+    fn forget_entries(&mut self, sealed: &Head) -> Result<(), Error>;
+
+    /// A copy that `restore` takes back; never replaces an existing file.
+    fn backup(&mut self, to: &Path) -> Result<(), Error>;
+
+    /// In words: which store this is, for `status` and `doctor`.
+    fn describe(&self) -> String;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// Something was committed.
+    News,
+    /// One of the extra descriptors became ready: a blocker's process ended.
+    Other,
+    TimedOut,
+}
+
+pub trait News {
+    /// Sleeps until there is news, one of `also` is ready, or the time is over.
+    fn wait(&mut self, at_most: Duration, also: &[BorrowedFd<'_>]) -> Result<Woken, Error>;
+}
