@@ -6,10 +6,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event::Renewal;
 use crate::id::{ClaimId, SessionId, Token, TreeId};
 use crate::resource::Resource;
 use crate::time::{Moment, Span};
-use crate::view::{Index, Kind, Record};
+use crate::view::{Index, Kind, Query, Record};
 
 /// How long an unknown holder's claim outlives its TTL, so that an act already under way can end.
 pub const LOCK_DELAY_MAX: Span = Span::seconds(10);
@@ -65,28 +66,9 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// The conflict predicate of the design, without amounts: resources overlap, not both shared,
-    /// same tree or either workspace-wide. Names the pair that clashes.
-    pub fn conflict<'a>(&'a self, other: &'a Self) -> Option<(&'a Resource, &'a Resource)> {
-        if !self.holder.competes_with(&other.holder) || !self.meets(other) {
-            return None;
-        }
-        if self.mode == Mode::Shared && other.mode == Mode::Shared {
-            return None;
-        }
-        self.overlap(other)
-    }
-
     /// Can the two be in each other's way at all?
     pub fn meets(&self, other: &Self) -> bool {
         self.tree == other.tree || self.scope == Scope::Workspace || other.scope == Scope::Workspace
-    }
-
-    pub fn overlap<'a>(&'a self, other: &'a Self) -> Option<(&'a Resource, &'a Resource)> {
-        self.resources.iter().find_map(|mine| {
-            let theirs = other.resources.iter().find(|theirs| mine.overlaps(theirs))?;
-            Some((mine, theirs))
-        })
     }
 
     pub fn covers(&self, wanted: &[Resource]) -> bool {
@@ -116,6 +98,10 @@ impl Claim {
         Span((self.ttl.0 / 10).min(LOCK_DELAY_MAX.0))
     }
 
+    pub fn renewal(&self, expires_at: Moment) -> Renewal {
+        Renewal { claim: self.claim.clone(), expires_at }
+    }
+
     pub fn has_run_out(&self, now: Moment) -> bool {
         now >= self.expires_at
     }
@@ -130,9 +116,24 @@ impl Record for Claim {
 
     fn index_entries(&self) -> Vec<(Index, String)> {
         let mut entries = resource_entries(BY_RESOURCE, &self.hold.resources);
-        entries.push((BY_SESSION, self.hold.holder.session.0.clone()));
+        // Sorted by when renewal is due, so that an act reads only what it must renew.
+        let due_at = self.expires_at - Span(self.ttl.0 / 2);
+        let session = self.hold.holder.session.as_str();
+        entries.push((BY_SESSION, format!("{session}/{:020}", due_at.0)));
         entries
     }
+}
+
+/// All claims of a session.
+pub fn of_session(session: &SessionId, limit: u32) -> Query {
+    let (from, until) = (format!("{session}/"), format!("{session}0"));
+    Query::Scan { index: BY_SESSION, from, until, after: None, limit }
+}
+
+/// The claims of a session whose lease is half used.
+pub fn due_for_renewal(session: &SessionId, now: Moment, limit: u32) -> Query {
+    let (from, until) = (format!("{session}/"), format!("{session}/{:020}", now.0));
+    Query::Scan { index: BY_SESSION, from, until, after: None, limit }
 }
 
 /// Uncommitted changes that a claim left behind when it ended: the next editor is told.

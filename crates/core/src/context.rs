@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::id::{ClaimId, Fresh, Position, SessionId, TreeId, WaiterId};
 use crate::resource::Resource;
-use crate::sessions::Process;
 use crate::time::Moment;
 
 #[derive(Clone, Debug)]
@@ -50,24 +49,22 @@ pub enum Proof {
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     pub claims: BTreeMap<ClaimId, Sighting>,
+    /// The engine has looked as often as it will: what is still unseen is judged by its lease.
+    pub complete: bool,
     /// Waiters whose own process is visibly gone.
     pub waiters_gone: Vec<WaiterId>,
     /// Lock files of other tools beside paths that are asked for.
     pub foreign_locks: Vec<ForeignLock>,
 }
 
-/// How a holder and its files looked.
+/// How the holder of a claim that has run out looked, and its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
     pub life: Life,
-    /// The process that was looked at; a sighting of another one says nothing.
-    pub process: Option<Process>,
     /// Held paths with uncommitted changes.
     pub dirty: Vec<Resource>,
     /// Where the dirty paths were saved.
     pub rescue: Option<String>,
-    /// The paths were changed under the claim and are clean again: committed or reverted.
-    pub settled: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,22 +21,54 @@ use crate::zones::Policy;
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// Entries may have been lost before this one: power cut, restore, failover.
-    EpochRaised { why: String },
-    WorkspaceMade { workspace: String },
-    PolicySet { policy: Policy },
-    PersonTokenAdded { token: PersonToken },
+    EpochRaised {
+        why: String,
+    },
+    WorkspaceMade {
+        workspace: String,
+    },
+    PolicySet {
+        policy: Policy,
+    },
+    PersonTokenAdded {
+        token: PersonToken,
+    },
 
-    SessionStarted { session: Session },
+    SessionStarted {
+        session: Session,
+    },
     /// The same agent is back: after /clear, a reconnect, or within its grace.
-    SessionResumed { session: Session },
-    SessionRenewed { session: SessionId, at: Moment, expires_at: Moment },
-    SessionEnded { session: SessionId, at: Moment, why: EndOfSession, grace_until: Option<Moment> },
-    AliasBound { alias: Alias },
+    SessionResumed {
+        session: Session,
+    },
+    SessionRenewed {
+        session: SessionId,
+        at: Moment,
+        expires_at: Moment,
+    },
+    SessionEnded {
+        session: SessionId,
+        at: Moment,
+        why: EndOfSession,
+        grace_until: Option<Moment>,
+    },
+    AliasBound {
+        alias: Alias,
+    },
 
-    ClaimGranted { claim: Claim },
-    ClaimsRenewed { claims: Vec<Renewal>, at: Moment },
+    ClaimGranted {
+        claim: Claim,
+    },
+    ClaimsRenewed {
+        claims: Vec<Renewal>,
+        at: Moment,
+    },
     /// Some resources of a claim were let go; the rest stays under the same token.
-    ClaimNarrowed { claim: ClaimId, resources: Vec<Resource>, released: Vec<Resource> },
+    ClaimNarrowed {
+        claim: ClaimId,
+        resources: Vec<Resource>,
+        released: Vec<Resource>,
+    },
     ClaimEnded {
         claim: ClaimId,
         session: SessionId,
@@ -46,20 +78,42 @@ pub enum Event {
         left: Option<Leftover>,
     },
     /// The next editor was told whose uncommitted changes these are.
-    LeftoversTold { claims: Vec<ClaimId> },
+    LeftoversTold {
+        claims: Vec<ClaimId>,
+    },
 
-    WaitQueued { waiter: Waiter },
-    WaitRenewed { waiter: WaiterId, lease_until: Moment },
-    WaitEnded { waiter: WaiterId, why: EndOfWait },
+    WaitQueued {
+        waiter: Waiter,
+    },
+    WaitRenewed {
+        waiter: WaiterId,
+        lease_until: Moment,
+    },
+    WaitEnded {
+        waiter: WaiterId,
+        why: EndOfWait,
+    },
 
-    NoticeSent { notice: Notice },
-    NoticesTold { notices: Vec<NoticeId> },
+    NoticeSent {
+        notice: Notice,
+    },
+    NoticesTold {
+        notices: Vec<NoticeId>,
+    },
 
-    OperationAnswered { operation: Operation },
-    OperationsForgotten { operations: Vec<String> },
+    OperationAnswered {
+        operation: Operation,
+    },
+    OperationsForgotten {
+        operations: Vec<String>,
+    },
 
     /// Entries up to here were sealed into an archive; the hash is that of all records.
-    SnapshotTaken { state_hash: Hash, records: u64, archive: String },
+    SnapshotTaken {
+        state_hash: Hash,
+        records: u64,
+        archive: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

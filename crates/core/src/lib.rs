@@ -5,6 +5,7 @@
 //! world is in [`context::Context`]: there is no file, clock, process, thread or randomness here,
 //! and `clippy.toml` beside this crate keeps it so.
 
+pub mod check;
 pub mod claim;
 pub mod claims;
 pub mod context;
@@ -19,6 +20,7 @@ pub mod overlay;
 pub mod pattern;
 pub mod refusal;
 pub mod resource;
+pub mod scene;
 pub mod sessions;
 pub mod time;
 pub mod view;

@@ -34,7 +34,7 @@ pub enum Error {
     NameEmpty,
     #[error("the name of a resource is at most {NAME_BYTES_MAX} bytes")]
     NameLong,
-    #[error("{character:?} cannot stand in the name of a resource: letters, digits and -_./: can")]
+    #[error("{character:?} cannot stand in the name of a resource: letters, digits and -_./:* can")]
     NameCharacter { character: char },
     #[error("{text:?} is not an amount: a whole number from 1 to {AMOUNT_MAX}")]
     Amount { text: String },
@@ -78,8 +78,7 @@ impl Resource {
         if name.len() > NAME_BYTES_MAX {
             return Err(Error::NameLong);
         }
-        let odd = |c: &char| !(c.is_alphanumeric() || "-_./:".contains(*c));
-        if let Some(character) = name.chars().find(odd) {
+        if let Some(character) = name.chars().find(|c| !name_character(*c)) {
             return Err(Error::NameCharacter { character });
         }
         Ok(Self::Name { name: name.to_owned(), amount })
@@ -115,6 +114,10 @@ impl Resource {
             _ => false,
         }
     }
+}
+
+pub(crate) fn name_character(character: char) -> bool {
+    character.is_alphanumeric() || "-_./:*".contains(character)
 }
 
 impl fmt::Display for Resource {

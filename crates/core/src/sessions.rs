@@ -7,17 +7,32 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claim::{self, Claim};
+use crate::context::{Context, Proof};
+use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event};
 use crate::id::{SessionId, TreeId};
+use crate::refusal::Refusal;
+use crate::resource::Resource;
+use crate::scene::Caller;
 use crate::time::{Moment, Span};
-use crate::view::{Index, Kind, Record};
+use crate::view::{Index, Kind, Query, Record, View, get, scan};
+use crate::waiting::{self, Waiter};
+
+/// A session is kept alive by its acts; this long without one and it counts as idle.
+pub const TTL_DEFAULT: Span = Span::minutes(30);
+/// How long an ended session's client may come back to it.
+pub const GRACE: Span = Span::minutes(10);
+pub const TEXT_BYTES_MAX: usize = 64;
+/// Secrets that prove one session: every return of its client makes one, older ones go.
+const SECRETS_MAX: usize = 4;
+const NAME_TRIES_MAX: u32 = 100;
+const CLAIMS_MAX: u32 = 100_000;
 
 pub const BY_LIFE: Index = "session.life";
 pub const BY_NAME: Index = "session.name";
 
 /// A process on one machine, in one pid namespace, in one boot. Nothing less is an identity.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     pub host: String,
     pub boot: String,
@@ -121,3 +136,314 @@ impl Record for PersonToken {
         Vec::new()
     }
 }
+
+/// Is the proof good for this session? What is shown in public never is (S19).
+pub fn prove(session: &Session, alias: Option<&Alias>, proof: &Proof) -> Result<(), Refusal> {
+    let good = match proof {
+        Proof::None => false,
+        Proof::Secret(hash) => session.secret_hashes.contains(hash),
+        Proof::Alias(key) => alias.is_some_and(|alias| {
+            alias.alias == *key && alias.session.as_ref() == Some(&session.session)
+        }),
+    };
+    if good { Ok(()) } else { Err(Refusal::BadCredential { session: session.session.clone() }) }
+}
+
+/// A request to begin, its surroundings settled.
+#[derive(Clone, Debug, Serialize)]
+pub struct Start {
+    pub name: Option<String>,
+    pub client: Option<String>,
+    /// The client's own id of this session, when it has one.
+    pub client_session: Option<String>,
+    pub role: Option<String>,
+    pub process: Option<Process>,
+    pub host: String,
+    pub tree: TreeId,
+    pub ttl: Span,
+    /// Only a hash ever reaches the store; a retry makes another secret, so it is not part of
+    /// what makes two requests the same.
+    #[serde(skip)]
+    pub secret_hash: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Started {
+    pub session: SessionId,
+    pub name: String,
+    /// The same agent came back to the session it had.
+    pub resumed: bool,
+    pub expires_at: Moment,
+}
+
+/// Begins a session, or goes on with the one this client had in this tree.
+pub fn start(
+    view: &dyn View,
+    request: &Start,
+    context: &Context,
+) -> Result<(Vec<Event>, Started), Refusal> {
+    for (what, text) in [
+        ("name", &request.name),
+        ("client", &request.client),
+        ("client session id", &request.client_session),
+        ("role", &request.role),
+    ] {
+        validate_text(what, text.as_deref())?;
+    }
+    let client_alias = match (&request.client, &request.client_session) {
+        (client, Some(id)) => {
+            Some(format!("client:{}:{id}", client.as_deref().unwrap_or_default()))
+        }
+        _ => None,
+    };
+    if let Some(mut known) = known_session(view, client_alias.as_deref(), request, context)? {
+        known.life = Life::Live;
+        known.renewed_at = context.now;
+        known.expires_at = context.now + known.ttl;
+        known.process = request.process.clone().or(known.process);
+        known.secret_hashes.push(request.secret_hash.clone());
+        let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
+        known.secret_hashes.drain(..surplus);
+        let started = started(&known, true);
+        let mut events = vec![Event::SessionResumed { session: known.clone() }];
+        events.extend(process_alias(view, &known)?);
+        return Ok((events, started));
+    }
+    let session = Session {
+        session: SessionId::fresh(&context.fresh, 0),
+        name: free_name(view, request.name.as_deref(), context)?,
+        client: request.client.clone(),
+        role: request.role.clone(),
+        person: context.actor.person && request.client.is_none(),
+        tree: request.tree.clone(),
+        host: request.host.clone(),
+        process: request.process.clone(),
+        secret_hashes: vec![request.secret_hash.clone()],
+        started_at: context.now,
+        renewed_at: context.now,
+        expires_at: context.now + request.ttl,
+        ttl: request.ttl,
+        life: Life::Live,
+    };
+    let answer = started(&session, false);
+    let mut events = vec![Event::SessionStarted { session: session.clone() }];
+    if let Some(alias) = client_alias {
+        let session = Some(session.session.clone());
+        events.push(Event::AliasBound { alias: Alias { alias, session } });
+    }
+    events.extend(process_alias(view, &session)?);
+    Ok((events, answer))
+}
+
+fn started(session: &Session, resumed: bool) -> Started {
+    Started {
+        session: session.session.clone(),
+        name: session.name.clone(),
+        resumed,
+        expires_at: session.expires_at,
+    }
+}
+
+/// The session this client had here, if it still lives or waits for its return.
+fn known_session(
+    view: &dyn View,
+    client_alias: Option<&str>,
+    request: &Start,
+    context: &Context,
+) -> Result<Option<Session>, Refusal> {
+    let Some(key) = client_alias else {
+        return Ok(None);
+    };
+    let Some(Alias { session: Some(id), .. }) = get::<Alias>(view, key)? else {
+        return Ok(None);
+    };
+    let known = get::<Session>(view, id.as_str())?;
+    Ok(known.filter(|known| {
+        let back_in_time = match known.life {
+            Life::Live => true,
+            Life::Ended { grace_until, .. } => grace_until.is_some_and(|end| context.now < end),
+        };
+        back_in_time && known.client == request.client && known.tree == request.tree
+    }))
+}
+
+/// Binds the process, unless it belongs to another live session: then it identifies nobody.
+fn process_alias(view: &dyn View, session: &Session) -> Result<Option<Event>, Refusal> {
+    let Some(process) = &session.process else {
+        return Ok(None);
+    };
+    let key = process.alias_key();
+    let bound = get::<Alias>(view, &key)?;
+    let other = match bound {
+        None => None,
+        Some(Alias { session: None, .. }) => return Ok(None),
+        Some(Alias { session: Some(id), .. }) if id == session.session => return Ok(None),
+        Some(Alias { session: Some(id), .. }) => get::<Session>(view, id.as_str())?,
+    };
+    let contested = other.is_some_and(|other| other.life == Life::Live);
+    let owner = if contested { None } else { Some(session.session.clone()) };
+    Ok(Some(Event::AliasBound { alias: Alias { alias: key, session: owner } }))
+}
+
+fn validate_text(what: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+    let Some(text) = text else {
+        return Ok(());
+    };
+    if text.is_empty() {
+        return Err(Refusal::OutOfRange {
+            what,
+            given: "nothing".to_owned(),
+            allowed: format!("1 to {TEXT_BYTES_MAX} bytes"),
+        });
+    }
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(Refusal::TooLong { what, bytes_max: TEXT_BYTES_MAX });
+    }
+    // Names are shown to other agents and to terminals: nothing in them may act there (S20).
+    match text.chars().find(|c| c.is_control() || is_bidi(*c)) {
+        Some(character) => Err(Refusal::BadText { what, character }),
+        None => Ok(()),
+    }
+}
+
+/// Characters that change the direction of the text around them, or hide in it.
+pub fn is_bidi(character: char) -> bool {
+    matches!(character,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
+        | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The wanted name, or two words; with a number when somebody live has it already.
+fn free_name(view: &dyn View, wanted: Option<&str>, context: &Context) -> Result<String, Refusal> {
+    let two_words = || {
+        let number = usize::try_from(context.fresh.number(7) % (1 << 30)).unwrap_or(0);
+        let adjective = ADJECTIVES[number % ADJECTIVES.len()];
+        let animal = ANIMALS[(number / ADJECTIVES.len()) % ANIMALS.len()];
+        format!("{adjective}-{animal}")
+    };
+    let base = wanted.map_or_else(two_words, str::to_owned);
+    for number in 1..=NAME_TRIES_MAX {
+        let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
+        let taken = view.read(&[Query::equal(BY_NAME, &name, 1)])?;
+        if taken.iter().all(Vec::is_empty) {
+            return Ok(name);
+        }
+    }
+    Ok(format!("{base}-{}", context.fresh.hex(8, 6)))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ended {
+    pub session: SessionId,
+    pub name: String,
+    pub released: Vec<Resource>,
+    /// Until then the same client gets this session back, with what it held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_until: Option<Moment>,
+}
+
+/// Ends a session. With a grace its claims wait that long for its return; without, they end now.
+pub fn end(
+    view: &dyn View,
+    target: Option<&SessionId>,
+    grace: Option<Span>,
+    context: &Context,
+) -> Result<(Vec<Event>, Ended), Refusal> {
+    let session = match target {
+        None => Caller::read(view, context)?.session,
+        Some(id) if context.actor.session.as_ref() == Some(id) => {
+            Caller::read(view, context)?.session
+        }
+        Some(_) if !context.actor.person => {
+            return Err(Refusal::NeedsPerson { what: "ending another's session".to_owned() });
+        }
+        Some(id) => get::<Session>(view, id.as_str())?
+            .ok_or_else(|| Refusal::UnknownSession { session: id.0.clone() })?,
+    };
+    if let Life::Ended { at, .. } = session.life {
+        let Session { session, name, .. } = session;
+        return Err(Refusal::SessionEnded { session, name, at });
+    }
+    let grace_until = grace.map(|grace| context.now + grace);
+    let (events, released) = finish(view, &session, EndOfSession::Ended, grace_until, context)?;
+    let Session { session, name, .. } = session;
+    Ok((events, Ended { session, name, released, grace_until }))
+}
+
+/// The engine saw that this very process is gone: the session ends and frees what it held.
+pub fn died(
+    view: &dyn View,
+    id: &SessionId,
+    seen: &Process,
+    context: &Context,
+) -> Result<(Vec<Event>, bool), Refusal> {
+    let session = get::<Session>(view, id.as_str())?;
+    // Resumed meanwhile by another process, or ended: the sighting says nothing any more.
+    let still = session
+        .filter(|session| session.process.as_ref() == Some(seen) && session.life == Life::Live);
+    match still {
+        None => Ok((Vec::new(), false)),
+        Some(session) => {
+            let (events, _) = finish(view, &session, EndOfSession::Died, None, context)?;
+            Ok((events, true))
+        }
+    }
+}
+
+fn finish(
+    view: &dyn View,
+    session: &Session,
+    why: EndOfSession,
+    grace_until: Option<Moment>,
+    context: &Context,
+) -> Result<(Vec<Event>, Vec<Resource>), Refusal> {
+    let claims: Vec<Claim> = scan(view, claim::of_session(&session.session, CLAIMS_MAX))?;
+    let waiters = Query::equal(waiting::BY_SESSION, session.session.as_str(), CLAIMS_MAX);
+    let mut events = Vec::new();
+    for waiter in scan::<Waiter>(view, waiters)? {
+        events.push(Event::WaitEnded { waiter: waiter.waiter, why: EndOfWait::Gone });
+    }
+    let mut released = Vec::new();
+    match grace_until {
+        // They wait for their holder, but no longer than the grace.
+        Some(until) => {
+            let shorter = |claim: &Claim| claim.renewal(claim.expires_at.min(until));
+            let claims: Vec<_> = claims.iter().map(shorter).collect();
+            if !claims.is_empty() {
+                events.push(Event::ClaimsRenewed { claims, at: context.now });
+            }
+        }
+        None => {
+            for claim in &claims {
+                released.extend(claim.hold.resources.iter().cloned());
+                let end = match why {
+                    EndOfSession::Died => EndOfClaim::SessionDied,
+                    EndOfSession::Ended => EndOfClaim::SessionEnded,
+                };
+                events.push(claim.ends(end, context));
+            }
+        }
+    }
+    let session = session.session.clone();
+    events.push(Event::SessionEnded { session, at: context.now, why, grace_until });
+    Ok((events, released))
+}
+
+/// Names for people: easy to say, easy to tell apart, never an identity.
+const ADJECTIVES: &[&str] = &[
+    "amber", "bold", "brisk", "calm", "clear", "coral", "crisp", "dapper", "eager", "early",
+    "fair", "fleet", "fond", "frank", "fresh", "gentle", "glad", "golden", "grand", "happy",
+    "hazel", "honest", "ivory", "jade", "jolly", "keen", "kind", "lively", "loyal", "lucky",
+    "mellow", "merry", "mild", "misty", "neat", "nimble", "noble", "olive", "patient", "plain",
+    "plucky", "polite", "proud", "quick", "quiet", "rapid", "ready", "rosy", "royal", "ruby",
+    "sage", "sharp", "silver", "sleek", "smart", "snowy", "solid", "spry", "steady", "sunny",
+    "swift", "tidy", "warm", "wise",
+];
+const ANIMALS: &[&str] = &[
+    "badger", "bear", "beaver", "bee", "bison", "bobcat", "camel", "cat", "cod", "condor",
+    "cougar", "crane", "cricket", "crow", "deer", "dingo", "dove", "duck", "eagle", "eel", "elk",
+    "falcon", "ferret", "finch", "fox", "frog", "gecko", "goose", "gull", "hare", "hawk", "heron",
+    "horse", "ibis", "jackal", "jay", "koala", "lark", "lemur", "lion", "llama", "lynx", "magpie",
+    "marten", "mole", "moose", "mouse", "newt", "otter", "owl", "panda", "puffin", "quail",
+    "raven", "robin", "seal", "shrew", "sloth", "stoat", "swan", "tiger", "toad", "trout", "wren",
+];

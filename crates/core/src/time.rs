@@ -15,7 +15,17 @@ pub struct Moment(pub u64);
 
 /// A span in milliseconds.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
     JsonSchema,
 )]
 #[serde(transparent)]
@@ -82,7 +92,7 @@ impl fmt::Display for Span {
         match seconds {
             0..120 => write!(formatter, "{seconds}s"),
             120..7_200 => write!(formatter, "{}m", seconds / 60),
-            7_200..172_800 if (seconds / 60) % 60 == 0 => {
+            7_200..172_800 if (seconds / 60).is_multiple_of(60) => {
                 write!(formatter, "{}h", seconds / 3_600)
             }
             7_200..172_800 => {

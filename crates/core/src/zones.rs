@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::resource::Resource;
+use crate::resource::{Resource, name_character};
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
+
+/// Names of serial zones begin with this.
+pub const SERIAL_PREFIX: &str = "zone/";
 
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -61,5 +64,50 @@ impl Record for Policy {
 
     fn index_entries(&self) -> Vec<(Index, String)> {
         Vec::new()
+    }
+}
+
+impl Policy {
+    /// The rule for one resource. A literal path gets the last zone that matches; a pattern may
+    /// reach into several and gets the strictest, because it must satisfy all of them.
+    pub fn rule(&self, resource: &Resource) -> Rule {
+        self.zone(resource).map_or(Rule::Auto, |zone| zone.policy)
+    }
+
+    fn zone(&self, resource: &Resource) -> Option<&Zone> {
+        let Resource::Path(pattern) = resource else {
+            return None;
+        };
+        let mut reached = self.zones.iter().filter(|zone| zone.reaches(resource));
+        if pattern.is_literal() {
+            reached.next_back()
+        } else {
+            reached.max_by_key(|zone| zone.policy)
+        }
+    }
+
+    /// Holding a path of a `serial` zone is holding the zone: its name as a resource.
+    pub fn serial_zone(&self, resource: &Resource) -> Option<Resource> {
+        let zone = self.zone(resource).filter(|zone| zone.policy == Rule::Serial)?;
+        let text = zone.paths.first()?.to_string();
+        let name = text.chars().map(|c| if name_character(c) { c } else { '-' });
+        Some(Resource::Name {
+            name: format!("{SERIAL_PREFIX}{}", name.collect::<String>()),
+            amount: 1,
+        })
+    }
+
+    /// How much there is of a named resource; `None` when it simply has one holder.
+    pub fn capacity(&self, resource: &Resource) -> Option<u32> {
+        let Resource::Name { name, .. } = resource else {
+            return None;
+        };
+        self.capacities.get(&crate::pattern::fold(name)).copied()
+    }
+}
+
+impl Zone {
+    fn reaches(&self, resource: &Resource) -> bool {
+        self.paths.iter().any(|path| path.overlaps(resource))
     }
 }

@@ -1,0 +1,178 @@
+//! The verdict: may this session do this to these paths? Nothing is taken.
+//!
+//! One function answers for every door; the doors differ only in what they do with it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::claim::{Claim, Hold, Holder, Mode, Scope};
+use crate::claims::elsewhere;
+use crate::context::Context;
+use crate::id::{ClaimId, SessionId, Token, TreeId};
+use crate::notices::Notice;
+use crate::refusal::{Held, Refusal};
+use crate::resource::Resource;
+use crate::scene::Scene;
+use crate::view::View;
+use crate::zones::Rule;
+
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Allow,
+    Warn,
+    Ask,
+    Deny,
+}
+
+/// Why, in one word for scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    Free,
+    Mine,
+    /// No policy there, or not a path of this workspace.
+    Unjudged,
+    /// Held by somebody else, and that excludes this act.
+    Held,
+    /// Somebody in another tree works on it: a merge to come.
+    HeldElsewhere,
+    ClaimFirst,
+    NeedsPerson,
+    GitDir,
+}
+
+/// The verdict on one path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    pub resource: Resource,
+    pub verdict: Verdict,
+    pub because: Because,
+    pub zone: Rule,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
+}
+
+/// The verdict on all of them: the strictest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checked {
+    pub verdict: Verdict,
+    pub findings: Vec<Finding>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+}
+
+/// Judges each resource. A token that is shown must belong to a live claim of the caller that
+/// covers every one of them (S4).
+pub fn check(
+    view: &dyn View,
+    resources: &[Resource],
+    token: Option<Token>,
+    context: &Context,
+) -> Result<Checked, Refusal> {
+    if resources.is_empty() {
+        return Err(Refusal::Empty);
+    }
+    let scene = Scene::read(view, resources, context)?;
+    let mut findings = Vec::with_capacity(resources.len());
+    for resource in resources {
+        let finding = judge(&scene, resource, context)?;
+        if let Some(given) = token
+            && finding.token != Some(given)
+        {
+            return Err(Refusal::StaleToken { given, current: finding.token });
+        }
+        findings.push(finding);
+    }
+    let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Allow);
+    let notices = scene.caller.map(|caller| caller.notices).unwrap_or_default();
+    Ok(Checked { verdict, findings, notices })
+}
+
+fn judge(scene: &Scene, resource: &Resource, context: &Context) -> Result<Finding, Refusal> {
+    let rule = scene.policy.rule(resource);
+    let finding = |verdict, because, held| Finding {
+        resource: resource.clone(),
+        verdict,
+        because,
+        zone: rule,
+        held,
+        claim: None,
+        token: None,
+    };
+    if rule == Rule::Off {
+        return Ok(finding(Verdict::Allow, Because::Unjudged, Vec::new()));
+    }
+    let hold = would_hold(scene, resource, rule, context);
+    let judgement = scene.judge(&hold, context)?;
+    let mut in_the_way = judgement.blockers;
+    in_the_way.extend(judgement.shortages);
+    if !in_the_way.is_empty() {
+        // A person is warned rather than stopped, except where only one may write at a time.
+        let soft = context.actor.person && rule != Rule::Serial;
+        let verdict = if soft { Verdict::Warn } else { Verdict::Deny };
+        return Ok(finding(verdict, Because::Held, in_the_way));
+    }
+    if let Some(own) = own_claim(scene, &hold, context) {
+        let mut mine = finding(Verdict::Allow, Because::Mine, Vec::new());
+        mine.claim = Some(own.claim.clone());
+        mine.token = Some(own.token);
+        return Ok(mine);
+    }
+    match rule {
+        Rule::Human if !context.actor.person => {
+            return Ok(finding(Verdict::Ask, Because::NeedsPerson, Vec::new()));
+        }
+        Rule::Require => {
+            let verdict = if context.actor.person { Verdict::Warn } else { Verdict::Deny };
+            return Ok(finding(verdict, Because::ClaimFirst, Vec::new()));
+        }
+        _ => {}
+    }
+    let others = elsewhere(scene, &hold, context.now);
+    Ok(match others.is_empty() {
+        true => finding(Verdict::Allow, Because::Free, others),
+        false => finding(Verdict::Warn, Because::HeldElsewhere, others),
+    })
+}
+
+/// What an edit of this path would hold.
+fn would_hold(scene: &Scene, resource: &Resource, rule: Rule, context: &Context) -> Hold {
+    let nobody = || Holder { session: SessionId(String::new()), name: String::new(), agent: None };
+    let caller = scene.caller.as_ref();
+    let holder = caller.map_or_else(nobody, |caller| Holder {
+        session: caller.session.session.clone(),
+        name: caller.session.name.clone(),
+        agent: context.actor.agent.clone(),
+    });
+    let tree = context.actor.tree.clone();
+    let tree = tree.or_else(|| caller.map(|caller| caller.session.tree.clone()));
+    let mut resources = vec![resource.clone()];
+    resources.extend(scene.policy.serial_zone(resource));
+    let named = matches!(resource, Resource::Name { .. });
+    let (scope, mode) = match rule {
+        // Adding at the end is shared work; only an exclusive claim stands against it.
+        Rule::Append => (Scope::Tree, Mode::Shared),
+        Rule::Auto | Rule::Off if !named => (Scope::Tree, Mode::Exclusive),
+        _ => (Scope::Workspace, Mode::Exclusive),
+    };
+    Hold { holder, tree: tree.unwrap_or_else(|| TreeId(String::new())), scope, mode, resources }
+}
+
+/// A live claim of the caller that covers the path.
+fn own_claim<'a>(scene: &'a Scene, hold: &Hold, context: &Context) -> Option<&'a Claim> {
+    let live_until = |claim: &Claim| claim.expiry(context.failed_over_at);
+    scene.claims.iter().find(|claim| {
+        claim.hold.holder.session == hold.holder.session
+            && !hold.holder.competes_with(&claim.hold.holder)
+            && context.now < live_until(claim)
+            && (claim.hold.tree == hold.tree || claim.hold.scope == Scope::Workspace)
+            && claim.hold.covers(&hold.resources[..1])
+    })
+}
