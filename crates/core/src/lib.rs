@@ -1,1 +1,3 @@
 //! The rules of Baton.
+
+pub mod pattern;
