@@ -39,7 +39,7 @@ pub const BRACE_DEPTH_MAX: usize = 16;
 /// Most states of one glob's automaton; over it the glob is refused.
 pub const GLOB_STATES_MAX: usize = 1 << 14;
 /// Most pairs of states `overlaps` searches; over it the answer is "overlap".
-pub const OVERLAP_STATES_MAX: usize = 1 << 22;
+pub const OVERLAP_STATES_MAX: usize = 1 << 24;
 /// Most comparisons of character ranges in one search; over it the answer is "overlap".
 pub const OVERLAP_STEPS_MAX: usize = 1 << 26;
 /// Most steps `covers` spends on two globs; over it the answer is "not covered".

@@ -128,12 +128,7 @@ impl Builder {
             let base = self.after(from, label);
             self.edge(base, Label::Set(NON_ASCII), to);
         }
-        for (bit, ligature) in LIGATURES.iter().enumerate() {
-            if one.ligatures & (1 << bit) != 0 {
-                let end = ligature.chars().fold(from, |at, c| self.after(at, Label::Char(c)));
-                self.edge(end, Label::Skip, to);
-            }
-        }
+        self.ligatures(from, one.ligatures, to);
         if one.movable {
             self.edge(from, Label::Skip, to);
         }
@@ -141,6 +136,29 @@ impl Builder {
             self.edge(to, Label::Set(NON_ASCII), to);
         }
         to
+    }
+
+    /// The accepted ligatures between two states; those with a common start share its states,
+    /// because every `?` has them all.
+    fn ligatures(&mut self, from: usize, accepted: u8, to: usize) {
+        let mut starts: Vec<(&str, usize)> = vec![("", from)];
+        let chosen = LIGATURES.iter().enumerate().filter(|(bit, _)| accepted & (1 << bit) != 0);
+        for (_, ligature) in chosen {
+            let mut at = from;
+            for (index, c) in ligature.char_indices() {
+                let end = index + c.len_utf8();
+                if end == ligature.len() {
+                    self.edge(at, Label::Char(c), to);
+                    break;
+                }
+                let known = starts.iter().find(|(start, _)| *start == &ligature[..end]);
+                at = match known {
+                    Some((_, state)) => *state,
+                    None => self.after(at, Label::Char(c)),
+                };
+                starts.push((&ligature[..end], at));
+            }
+        }
     }
 
     fn finish(mut self) -> Automaton {
