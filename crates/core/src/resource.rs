@@ -52,7 +52,7 @@ impl Resource {
         if let Some(glob) = text.strip_prefix("glob:") {
             return Ok(Self::Path(Pattern::glob(glob)?));
         }
-        if pattern::has_wildcard(text) {
+        if has_wildcard(text) {
             return Ok(Self::Path(Pattern::glob(text)?));
         }
         Self::literal(text)
@@ -116,6 +116,11 @@ impl Resource {
     }
 }
 
+/// Would this text be read as a pattern?
+fn has_wildcard(text: &str) -> bool {
+    text.contains(['*', '?', '[', ']', '{', '}', '\\'])
+}
+
 pub(crate) fn name_character(character: char) -> bool {
     character.is_alphanumeric() || "-_./:*".contains(character)
 }
@@ -128,9 +133,9 @@ impl fmt::Display for Resource {
             Self::Path(pattern) => pattern,
         };
         let text = pattern.text();
-        let slash = if pattern.is_folder() { "/" } else { "" };
+        let slash = if pattern.kind() == pattern::Kind::Folder { "/" } else { "" };
         let forced = ["@", "path:", "glob:"].iter().any(|prefix| text.starts_with(prefix));
-        match (pattern.is_glob(), forced, pattern::has_wildcard(text)) {
+        match (pattern.kind() == pattern::Kind::Glob, forced, has_wildcard(text)) {
             (false, false, false) | (true, false, true) => write!(formatter, "{text}{slash}"),
             (false, _, _) => write!(formatter, "path:{text}{slash}"),
             (true, _, _) => write!(formatter, "glob:{text}"),
@@ -177,7 +182,9 @@ mod tests {
             ("path:app/[id]/page.tsx", "path:app/[id]/page.tsx"),
             ("path:@types/x", "path:@types/x"),
             ("path:plain", "plain"),
-            ("glob:plain", "glob:plain"),
+            ("glob:plain", "plain"),
+            ("src/**", "src/"),
+            ("glob:@types/*.ts", "glob:@types/*.ts"),
             ("path:app/[id]/", "path:app/[id]/"),
             ("@gpu", "@gpu"),
             ("@vram=4", "@vram=4"),
