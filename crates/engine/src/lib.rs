@@ -1,1 +1,6 @@
 //! The deeds of Baton.
+
+pub mod clock;
+pub mod filesystem;
+pub mod place;
+pub mod process;
