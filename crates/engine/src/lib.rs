@@ -1,6 +1,21 @@
-//! The deeds of Baton.
+//! The deeds of Baton: stores, git, processes, files. It never prints.
+//!
+//! [`workspace::Workspace`] is the entry: it opens the store of a folder and runs rules of
+//! `baton_core` in it, decision and write in one transaction. What must be looked at outside the
+//! store is looked at before, and what must be done outside is done after the commit.
 
+pub mod api;
+pub mod claiming;
 pub mod clock;
+pub mod failure;
 pub mod filesystem;
+pub mod git;
+pub mod listing;
+pub mod locks;
 pub mod place;
 pub mod process;
+pub mod resources;
+pub mod sighting;
+pub mod store;
+pub mod whoami;
+pub mod workspace;

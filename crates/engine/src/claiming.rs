@@ -1,0 +1,323 @@
+//! Taking a claim, with everything around it: looking at who is in the way, and waiting.
+//!
+//! Owns the loop between the rule and the world. The rule decides in one transaction; between two
+//! tries this looks (is the holder dead? is its work committed?) or sleeps on news, the blockers'
+//! processes and a timer. There is no polling.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use baton_core::claim::{Mode, Scope};
+use baton_core::claims::letting_go::{
+    self, Asked, Released, Renewed, Revoked, Target, Which,
+};
+use baton_core::claims::{Answer, Granted, Queued, Request, TTL_DEFAULT, take};
+use baton_core::context::{Actor, Observed};
+use baton_core::event::EndOfWait;
+use baton_core::id::{ClaimId, SessionId};
+use baton_core::refusal::Refusal;
+use baton_core::resource::Resource;
+use baton_core::sessions::Session;
+use baton_core::view::{get, scan};
+use baton_core::waiting;
+
+use crate::api;
+use crate::failure::Failure;
+use crate::resources::named;
+use crate::sighting::{clear_the_way, foreign_locks, identity_of, in_the_way, of_claims, sight};
+use crate::whoami::process_of;
+use crate::workspace::{Retry, Workspace};
+
+/// How often one try looks around before what is still unseen is judged by its lease alone.
+const LOOKS_MAX: usize = 4;
+
+/// Told about the wait as it goes, for whoever shows it.
+pub type Progress<'a> = &'a mut dyn FnMut(&Queued);
+
+/// Takes the claim, waiting for it when asked to.
+pub fn claim(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Claim,
+    operation: Option<&str>,
+    progress: Progress<'_>,
+) -> Result<Granted, Failure> {
+    let resources = named(&workspace.place, cwd, &wanted.resources)?;
+    let mut request = Request {
+        resources,
+        mode: if wanted.shared { Mode::Shared } else { Mode::Exclusive },
+        scope: if wanted.tree { Scope::Tree } else { Scope::Workspace },
+        ttl: wanted.ttl.unwrap_or(TTL_DEFAULT),
+        priority: wanted.priority,
+        reason: wanted.reason.clone(),
+        task: None,
+        wait: wanted.wait,
+        waiter: None,
+        process: None,
+    };
+    let retry = operation.map(|operation| Retry::of(operation, "claim", wanted));
+    if request.wait.is_none() {
+        return match attempt(workspace, actor, &request, retry.as_ref())? {
+            Answer::Granted(granted) => Ok(*granted),
+            Answer::Queued(queued) => Err(waited_in_vain(&queued)),
+        };
+    }
+    let machine = &workspace.machine;
+    request.process = machine.current().map(|identity| process_of(machine, &identity));
+    wait_for(workspace, actor, request, retry.as_ref(), progress)
+}
+
+fn wait_for(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    mut request: Request,
+    retry: Option<&Retry>,
+    progress: Progress<'_>,
+) -> Result<Granted, Failure> {
+    // Made before the first look at the state, so that no commit in between is missed.
+    let mut news = workspace.store.news()?;
+    loop {
+        let answer = attempt(workspace, actor, &request, retry);
+        let queued = match answer {
+            Ok(Answer::Granted(granted)) => return Ok(*granted),
+            Ok(Answer::Queued(queued)) => queued,
+            Err(failure) => {
+                give_up(workspace, actor, &request)?;
+                return Err(failure);
+            }
+        };
+        progress(&queued);
+        request.waiter = Some(queued.waiter.clone());
+        let watched = watch_blockers(workspace, &queued)?;
+        let descriptors: Vec<BorrowedFd<'_>> = watched.iter().map(AsFd::as_fd).collect();
+        let now = workspace.store.snapshot()?.state().now;
+        let rest = queued.look_again_at.since(now);
+        news.wait(Duration::from_millis(rest.0 + 1), &descriptors)?;
+        let now = workspace.store.snapshot()?.state().now;
+        if now >= queued.deadline {
+            // One last try: it may have become free in the very last moment.
+            if let Ok(Answer::Granted(granted)) = attempt(workspace, actor, &request, retry) {
+                return Ok(*granted);
+            }
+            give_up(workspace, actor, &request)?;
+            return Err(waited_in_vain(&queued));
+        }
+    }
+}
+
+fn waited_in_vain(queued: &Queued) -> Failure {
+    match queued.blockers.first() {
+        Some(held) => Refusal::WaitedInVain(Box::new(held.clone())).into(),
+        None => Refusal::Empty.into(),
+    }
+}
+
+fn give_up(workspace: &mut Workspace, actor: &Actor, request: &Request) -> Result<(), Failure> {
+    let Some(waiter) = &request.waiter else {
+        return Ok(());
+    };
+    workspace.decide(actor, Observed::default(), |view, _| {
+        waiting::withdraw(view, waiter, EndOfWait::TimedOut)
+    })
+}
+
+/// Descriptors that tell when a blocker's process ends.
+fn watch_blockers(workspace: &mut Workspace, queued: &Queued) -> Result<Vec<OwnedFd>, Failure> {
+    let sessions: Vec<Option<Session>> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            let holders = queued.blockers.iter().map(|held| held.holder.session.as_str());
+            holders.map(|session| get(view, session).map_err(Refusal::from)).collect()
+        })?;
+    let processes = sessions.into_iter().flatten().filter_map(|session| session.process);
+    let watched =
+        processes.filter_map(|process| workspace.machine.watch(&identity_of(&process)));
+    Ok(watched.collect())
+}
+
+/// One try, looking around as often as that helps.
+fn attempt(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    request: &Request,
+    retry: Option<&Retry>,
+) -> Result<Answer, Failure> {
+    let mut observed = Observed {
+        foreign_locks: foreign_locks(workspace, &request.resources),
+        ..Observed::default()
+    };
+    let granted = |answer: &Answer| matches!(answer, Answer::Granted(_));
+    for look in 1.. {
+        observed.complete = look > LOOKS_MAX;
+        let answer =
+            workspace.decide_once(actor, observed.clone(), retry, granted, |view, context| {
+                take(view, request, context)
+            });
+        let blockers = match &answer {
+            Err(Failure::Refused(Refusal::Unobserved { claims })) => {
+                of_claims(workspace, claims, &mut observed)?;
+                continue;
+            }
+            Err(failure) => in_the_way(failure),
+            Ok(Answer::Queued(queued)) => queued.blockers.clone(),
+            Ok(Answer::Granted(_)) => Vec::new(),
+        };
+        let again = !blockers.is_empty()
+            && look <= LOOKS_MAX
+            && clear_the_way(workspace, &blockers, &mut observed)?;
+        if !again {
+            return answer;
+        }
+    }
+    Err(Refusal::Empty.into())
+}
+
+/// Which of the caller's claims a request means.
+fn which(
+    workspace: &Workspace,
+    cwd: &Path,
+    words: &[String],
+    all: bool,
+) -> Result<Which, Failure> {
+    match all {
+        true => Ok(Which::All),
+        false => Ok(Which::Resources(named(&workspace.place, cwd, words)?)),
+    }
+}
+
+pub fn release(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Release,
+    operation: Option<&str>,
+) -> Result<Released, Failure> {
+    let which = which(workspace, cwd, &wanted.resources, wanted.all)?;
+    let retry = operation.map(|operation| Retry::of(operation, "release", wanted));
+    let commit = wanted.commit.as_deref();
+    workspace.decide_once(actor, Observed::default(), retry.as_ref(), |_| true, |view, context| {
+        letting_go::release(view, &which, commit, wanted.token, context)
+    })
+}
+
+pub fn renew(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Renew,
+    operation: Option<&str>,
+) -> Result<Renewed, Failure> {
+    let which = which(workspace, cwd, &wanted.resources, wanted.resources.is_empty())?;
+    let retry = operation.map(|operation| Retry::of(operation, "renew", wanted));
+    let mut observed = Observed::default();
+    for look in 1.. {
+        observed.complete = look > LOOKS_MAX;
+        let answer = workspace.decide_once(
+            actor,
+            observed.clone(),
+            retry.as_ref(),
+            |_| true,
+            |view, context| letting_go::renew(view, &which, wanted.token, context),
+        );
+        match answer {
+            Err(Failure::Refused(Refusal::Unobserved { claims })) => {
+                of_claims(workspace, &claims, &mut observed)?;
+            }
+            other => return other,
+        }
+    }
+    Err(Refusal::Empty.into())
+}
+
+pub fn ask(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Ask,
+    operation: Option<&str>,
+) -> Result<Asked, Failure> {
+    let resources = named(&workspace.place, cwd, &wanted.resources)?;
+    let retry = operation.map(|operation| Retry::of(operation, "ask", wanted));
+    workspace.decide_once(actor, Observed::default(), retry.as_ref(), |_| true, |view, context| {
+        letting_go::ask(view, &resources, &wanted.why, context)
+    })
+}
+
+pub fn revoke(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Revoke,
+    operation: Option<&str>,
+) -> Result<Revoked, Failure> {
+    let target = match (&wanted.session, wanted.resources.as_slice()) {
+        (Some(session), _) => Target::Session(SessionId(session.clone())),
+        (None, [one]) if is_claim(workspace, one)? => Target::Claim(ClaimId(one.clone())),
+        (None, words) => Target::Resources(named(&workspace.place, cwd, words)?),
+    };
+    let retry = operation.map(|operation| Retry::of(operation, "revoke", wanted));
+    let observed = left_by(workspace, actor, &target)?;
+    workspace.decide_once(actor, observed, retry.as_ref(), |_| true, |view, context| {
+        letting_go::revoke(view, &target, &wanted.why, context)
+    })
+}
+
+fn is_claim(workspace: &mut Workspace, word: &str) -> Result<bool, Failure> {
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        Ok(get::<baton_core::claim::Claim>(view, word)?.is_some())
+    })
+}
+
+/// What the holders would leave behind; saved before anything is taken from them.
+fn left_by(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    target: &Target,
+) -> Result<Observed, Failure> {
+    if !actor.person {
+        return Ok(Observed::default());
+    }
+    let claims: Vec<baton_core::claim::Claim> =
+        workspace.look(&Actor::default(), Observed::default(), |view, context| {
+            Ok(match target {
+                Target::Claim(id) => get(view, id.as_str())?.into_iter().collect(),
+                Target::Session(id) => scan(view, baton_core::claim::of_session(id, 10_000))?,
+                Target::Resources(resources) => {
+                    baton_core::scene::Scene::read(view, resources, context)?.claims
+                }
+            })
+        })?;
+    let mut observed = Observed::default();
+    for claim in claims {
+        let sighting = sight(workspace, &claim, baton_core::context::Life::Unknown)?;
+        observed.claims.insert(claim.claim, sighting);
+    }
+    Ok(observed)
+}
+
+/// The verdict on paths as an edit would meet it.
+pub fn check(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    resources: &[Resource],
+    token: Option<baton_core::id::Token>,
+) -> Result<baton_core::check::Checked, Failure> {
+    let mut observed = Observed {
+        foreign_locks: foreign_locks(workspace, resources),
+        ..Observed::default()
+    };
+    for look in 1.. {
+        observed.complete = look > LOOKS_MAX;
+        let answer = workspace.look(actor, observed.clone(), |view, context| {
+            baton_core::check::check(view, resources, token, context)
+        });
+        match answer {
+            Err(Failure::Refused(Refusal::Unobserved { claims })) => {
+                of_claims(workspace, &claims, &mut observed)?;
+            }
+            other => return other,
+        }
+    }
+    Err(Refusal::Empty.into())
+}

@@ -1,0 +1,50 @@
+//! Everything that can keep a request from being answered with "done".
+//!
+//! Owns the sum of the error spaces; each door maps it to its own codes and words in one table.
+
+use std::path::PathBuf;
+
+use baton_core::refusal::{Class, Refusal};
+
+use crate::{git, place, store};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error(transparent)] // The refusal is the whole answer; nothing is to be added to it.
+    Refused(#[from] Refusal),
+    #[error("the store could not answer")]
+    Store(#[from] store::Error),
+    #[error("the folder could not be placed")]
+    Place(#[from] place::Error),
+    #[error("the path could not be placed")]
+    Path(#[from] place::identity::Error),
+    #[error("git could not answer")]
+    Git(#[from] git::Error),
+    #[error("{path} cannot be used")]
+    Config { path: PathBuf, line: Option<usize>, detail: String },
+    #[error("{given:?} is not a credential")]
+    BadCredentialText { given: String },
+    #[error("process {pid} cannot be seen from here")]
+    NoSuchProcess { pid: u32 },
+    #[error("the person token cannot be used: {why}")]
+    PersonToken { path: PathBuf, why: &'static str },
+    #[error("several agents are named by the environment: {}", clients.join(", "))]
+    SeveralAgents { clients: Vec<String> },
+    #[error("{doing}: {path}")]
+    File { doing: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+impl Failure {
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Refused(refusal) => refusal.class(),
+            Self::Path(place::identity::Error::Outside { .. }) => Class::Refused,
+            Self::Path(place::identity::Error::GitDir { .. }) => Class::Refused,
+            Self::Path(place::identity::Error::Unreadable { .. }) => Class::Unanswered,
+            Self::Path(_) | Self::BadCredentialText { .. } => Class::Usage,
+            Self::NoSuchProcess { .. } | Self::Config { .. } => Class::Usage,
+            Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
+            Self::Store(_) | Self::Place(_) | Self::Git(_) | Self::File { .. } => Class::Unanswered,
+        }
+    }
+}

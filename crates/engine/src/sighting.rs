@@ -1,0 +1,257 @@
+//! Looks at what stands in the way of a claim: does its holder live, are its files changed?
+//!
+//! Owns every look outside the store that a decision about claims needs, made before the lock is
+//! taken. What cannot be seen is reported as unknown, never as dead or clean (S11). Changes that a
+//! dead or absent holder left are saved under `refs/baton/rescue/` before anyone may overwrite them.
+
+use std::path::PathBuf;
+
+use baton_core::claim::{Claim, Holder, Scope};
+use baton_core::context::{Actor, ForeignLock, Life, Observed, Sighting};
+use baton_core::id::{ClaimId, SessionId, TreeId};
+use baton_core::refusal::{Held, Refusal};
+use baton_core::resource::Resource;
+use baton_core::sessions::{self, Process, Session};
+use baton_core::time::Moment;
+use baton_core::view::get;
+
+use crate::failure::Failure;
+use crate::git;
+use crate::locks;
+use crate::process::{Identity, Machine, State};
+use crate::workspace::Workspace;
+
+/// Saved changes of dead or absent holders live under this.
+pub const RESCUE_PREFIX: &str = "refs/baton/rescue";
+
+pub fn life_of(machine: &Machine, process: &Process) -> Life {
+    match machine.state(&identity_of(process), &process.host) {
+        State::Alive => Life::Alive,
+        State::Dead => Life::Dead,
+        State::Unknown => Life::Unknown,
+    }
+}
+
+pub fn identity_of(process: &Process) -> Identity {
+    Identity {
+        boot: process.boot.clone(),
+        namespace: process.namespace,
+        pid: process.pid,
+        start: process.start,
+    }
+}
+
+/// How the holders of run-out claims look.
+pub fn of_claims(
+    workspace: &mut Workspace,
+    claims: &[ClaimId],
+    observed: &mut Observed,
+) -> Result<(), Failure> {
+    for id in claims {
+        let Some((claim, session)) = claim_and_session(workspace, id)? else {
+            continue;
+        };
+        let process = session.as_ref().and_then(|session| session.process.as_ref());
+        let life = process.map_or(Life::Unknown, |process| life_of(&workspace.machine, process));
+        let sighting = sight(workspace, &claim, life)?;
+        observed.claims.insert(id.clone(), sighting);
+    }
+    Ok(())
+}
+
+/// What a claim's files look like; saved first when their holder may be gone.
+pub fn sight(workspace: &Workspace, claim: &Claim, life: Life) -> Result<Sighting, Failure> {
+    let dirty = dirty_paths(workspace, claim)?;
+    let mut rescue = None;
+    if !dirty.is_empty() && life != Life::Alive {
+        rescue = save(workspace, claim, &dirty)?;
+    }
+    let literal = |path: &String| Resource::literal(path).ok();
+    Ok(Sighting { life, dirty: dirty.iter().filter_map(literal).collect(), rescue })
+}
+
+fn save(
+    workspace: &Workspace,
+    claim: &Claim,
+    dirty: &[String],
+) -> Result<Option<String>, Failure> {
+    let Some(root) = tree_root(workspace, &claim.hold.tree) else {
+        return Ok(None);
+    };
+    let name = format!("{RESCUE_PREFIX}/{}/{}", claim.hold.holder.session, claim.claim);
+    let message = format!("Uncommitted changes of {} when its claim ended", claim.hold.holder.name);
+    let saved = git::rescue(&root, dirty, &name, &message)?;
+    Ok(saved.map(|_| name))
+}
+
+/// Paths of the claim with uncommitted changes in its tree, as far as git is there to tell.
+fn dirty_paths(workspace: &Workspace, claim: &Claim) -> Result<Vec<String>, Failure> {
+    let Some(root) = tree_root(workspace, &claim.hold.tree) else {
+        return Ok(Vec::new());
+    };
+    if workspace.place.git.is_none() {
+        return Ok(Vec::new());
+    }
+    // The literal prefix bounds what git looks at; the pattern then decides.
+    let mut prefixes = Vec::new();
+    for resource in &claim.hold.resources {
+        let Resource::Path(pattern) = resource else { continue };
+        match pattern.kind() {
+            baton_core::pattern::Kind::Glob => prefixes.push(".".to_owned()),
+            _ => prefixes.push(pattern.text().to_owned()),
+        }
+    }
+    if prefixes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let dirty = git::status_dirty(&root, &prefixes)?;
+    let held = |path: &String| {
+        Resource::literal(path).is_ok_and(|path| {
+            claim.hold.resources.iter().any(|resource| resource.overlaps(&path))
+        })
+    };
+    Ok(dirty.into_iter().filter(held).collect())
+}
+
+/// The folder of a tree, when it is on this machine.
+fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
+    if *tree == workspace.tree {
+        return Some(workspace.place.root.clone());
+    }
+    crate::place::tree_roots(&workspace.place)
+        .into_iter()
+        .find_map(|(id, root)| (id == tree.0).then_some(root))
+}
+
+fn claim_and_session(
+    workspace: &mut Workspace,
+    id: &ClaimId,
+) -> Result<Option<(Claim, Option<Session>)>, Failure> {
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        let Some(claim) = get::<Claim>(view, id.as_str())? else {
+            return Ok(None);
+        };
+        let session = get(view, claim.hold.holder.session.as_str())?;
+        Ok(Some((claim, session)))
+    })
+}
+
+/// Looks at those in the way. Whoever is visibly dead is ended, a claim whose work is committed is
+/// settled, a waiter that is gone is noted. True when anything changed and asking again may help.
+pub fn clear_the_way(
+    workspace: &mut Workspace,
+    in_the_way: &[Held],
+    observed: &mut Observed,
+) -> Result<bool, Failure> {
+    let mut changed = false;
+    let mut seen: Vec<SessionId> = Vec::new();
+    for held in in_the_way {
+        if held.holder.session.as_str().is_empty() || seen.contains(&held.holder.session) {
+            continue;
+        }
+        changed |= match (&held.claim, held.queued) {
+            (_, true) => waiter_gone(workspace, &held.holder, observed)?,
+            (Some(claim), false) => {
+                bury(workspace, &held.holder.session)? || settle(workspace, claim)?
+            }
+            (None, false) => false,
+        };
+        seen.push(held.holder.session.clone());
+    }
+    Ok(changed)
+}
+
+fn waiter_gone(
+    workspace: &mut Workspace,
+    holder: &Holder,
+    observed: &mut Observed,
+) -> Result<bool, Failure> {
+    use baton_core::view::{Query, scan};
+    use baton_core::waiting::{self, Waiter};
+
+    let query = Query::equal(waiting::BY_SESSION, holder.session.as_str(), 64);
+    let waiters: Vec<Waiter> = workspace
+        .look(&Actor::default(), Observed::default(), |view, _| Ok(scan(view, query)?))?;
+    let mut changed = false;
+    for waiter in waiters {
+        let dead = waiter
+            .process
+            .as_ref()
+            .is_some_and(|process| life_of(&workspace.machine, process) == Life::Dead);
+        if dead && !observed.waiters_gone.contains(&waiter.waiter) {
+            observed.waiters_gone.push(waiter.waiter);
+            changed = true;
+        }
+    }
+    Ok(changed)
+}
+
+/// Ends a session whose process is visibly gone. True when it was ended.
+pub fn bury(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Failure> {
+    use baton_core::claim::of_session;
+    use baton_core::view::scan;
+
+    let record: Option<Session> = workspace
+        .look(&Actor::default(), Observed::default(), |view, _| Ok(get(view, session.as_str())?))?;
+    let Some(process) = record.and_then(|record| record.process) else {
+        return Ok(false);
+    };
+    if life_of(&workspace.machine, &process) != Life::Dead {
+        return Ok(false);
+    }
+    let claims: Vec<Claim> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            Ok(scan(view, of_session(session, 10_000))?)
+        })?;
+    let mut observed = Observed::default();
+    for claim in &claims {
+        observed.claims.insert(claim.claim.clone(), sight(workspace, claim, Life::Dead)?);
+    }
+    workspace.decide(&Actor::default(), observed, |view, context| {
+        sessions::died(view, session, &process, context)
+    })
+}
+
+/// Ends a tree claim whose files were changed under it and are clean again.
+fn settle(workspace: &mut Workspace, id: &ClaimId) -> Result<bool, Failure> {
+    let Some((claim, _)) = claim_and_session(workspace, id)? else {
+        return Ok(true);
+    };
+    if claim.hold.scope != Scope::Tree || !is_settled(workspace, &claim)? {
+        return Ok(false);
+    }
+    workspace.decide(&Actor::default(), Observed::default(), |view, context| {
+        baton_core::claims::letting_go::settled(view, id, context)
+    })?;
+    Ok(true)
+}
+
+/// Every path exists, was written after the grant, and has no uncommitted change. A path that was
+/// never written may be about to be: its claim stays.
+fn is_settled(workspace: &Workspace, claim: &Claim) -> Result<bool, Failure> {
+    let Some(root) = tree_root(workspace, &claim.hold.tree) else {
+        return Ok(false);
+    };
+    let written_since = |resource: &Resource| {
+        let path = crate::resources::path_on_disk(&root, resource)?;
+        let modified = path.symlink_metadata().ok()?.modified().ok()?;
+        let millis = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
+        Some(Moment(u64::try_from(millis).ok()?) > claim.granted_at)
+    };
+    let all_written =
+        claim.hold.resources.iter().all(|resource| written_since(resource) == Some(true));
+    Ok(all_written && workspace.place.git.is_some() && dirty_paths(workspace, claim)?.is_empty())
+}
+
+/// Lock files of other tools beside what is asked for.
+pub fn foreign_locks(workspace: &Workspace, resources: &[Resource]) -> Vec<ForeignLock> {
+    locks::foreign(&workspace.place.root, resources)
+}
+
+/// A refusal that a look around might lift, and whom to look at.
+pub fn in_the_way(failure: &Failure) -> Vec<Held> {
+    match failure {
+        Failure::Refused(Refusal::Held(held)) => vec![(**held).clone()],
+        _ => Vec::new(),
+    }
+}
