@@ -2,5 +2,6 @@
 
 pub mod clock;
 pub mod filesystem;
+pub mod git;
 pub mod place;
 pub mod process;
