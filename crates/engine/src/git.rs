@@ -62,6 +62,8 @@ pub enum Error {
     ReferenceMoved { name: String },
     #[error("{path}: saving it would take more than {limit} bytes")]
     TooLarge { path: String, limit: u64 },
+    #[error("the system gave no random bytes")]
+    NoRandomness,
     #[error("cannot read {}", path.display())]
     Io {
         path: PathBuf,

@@ -258,7 +258,7 @@ impl PrivateIndex {
         let mut random = [0_u8; 8];
         let folder = std::env::temp_dir();
         let failed = |source| Error::Io { path: folder.clone(), source };
-        getrandom::fill(&mut random).map_err(|error| failed(error.into()))?;
+        getrandom::fill(&mut random).map_err(|_| Error::NoRandomness)?;
         let name = format!("baton-index-{:016x}", u64::from_ne_bytes(random));
         let private = folder.join(name);
         fs::DirBuilder::new().mode(0o700).create(&private).map_err(failed)?;
