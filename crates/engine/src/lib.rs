@@ -15,6 +15,7 @@ pub mod locks;
 pub mod place;
 pub mod process;
 pub mod resources;
+pub mod sessions;
 pub mod sighting;
 pub mod store;
 pub mod whoami;

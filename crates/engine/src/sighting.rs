@@ -16,7 +16,7 @@ use baton_core::time::Moment;
 use baton_core::view::get;
 
 use crate::failure::Failure;
-use crate::git;
+use crate::git::Git;
 use crate::locks;
 use crate::process::{Identity, Machine, State};
 use crate::workspace::Workspace;
@@ -80,7 +80,7 @@ fn save(
     };
     let name = format!("{RESCUE_PREFIX}/{}/{}", claim.hold.holder.session, claim.claim);
     let message = format!("Uncommitted changes of {} when its claim ended", claim.hold.holder.name);
-    let saved = git::rescue(&root, dirty, &name, &message)?;
+    let saved = Git::in_tree(&root)?.rescue(dirty, &name, &message)?;
     Ok(saved.map(|_| name))
 }
 
@@ -97,14 +97,16 @@ fn dirty_paths(workspace: &Workspace, claim: &Claim) -> Result<Vec<String>, Fail
     for resource in &claim.hold.resources {
         let Resource::Path(pattern) = resource else { continue };
         match pattern.kind() {
-            baton_core::pattern::Kind::Glob => prefixes.push(".".to_owned()),
+            baton_core::pattern::Kind::Glob => prefixes.push(String::new()),
+            // The whole tree is asked for with the empty path.
+            _ if pattern.text() == "." => prefixes.push(String::new()),
             _ => prefixes.push(pattern.text().to_owned()),
         }
     }
     if prefixes.is_empty() {
         return Ok(Vec::new());
     }
-    let dirty = git::status_dirty(&root, &prefixes)?;
+    let dirty = Git::in_tree(&root)?.status_dirty(&prefixes)?;
     let held = |path: &String| {
         Resource::literal(path).is_ok_and(|path| {
             claim.hold.resources.iter().any(|resource| resource.overlaps(&path))
@@ -118,7 +120,7 @@ fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
     if *tree == workspace.tree {
         return Some(workspace.place.root.clone());
     }
-    crate::place::tree_roots(&workspace.place)
+    workspace.place.trees()
         .into_iter()
         .find_map(|(id, root)| (id == tree.0).then_some(root))
 }

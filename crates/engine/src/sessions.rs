@@ -1,0 +1,247 @@
+//! Starting, ending and listing sessions in an open workspace.
+//!
+//! Owns the making of credentials: the secret is made here, shown once, and only its hash goes to
+//! the store.
+
+use baton_core::context::{Actor, Life as Seen, Observed};
+use baton_core::id::SessionId;
+use baton_core::refusal::Refusal;
+use baton_core::sessions::{self, Ended, GRACE, Life, Session, Start, Started};
+use baton_core::time::Moment;
+use baton_core::view::{Query, get, scan};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api;
+use crate::failure::Failure;
+use crate::sighting::{life_of, sight};
+use crate::whoami::{process_of, terminal_shell};
+use crate::workspace::{Retry, Workspace, secret, secret_hash};
+
+/// How many sessions a list shows at the most.
+const LISTED_MAX: u32 = 10_000;
+
+/// A session that was started, with the only copy of its secret.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Credentials {
+    pub session: SessionId,
+    pub name: String,
+    /// `BATON_SESSION` takes this. Whoever has it acts as this session.
+    pub credential: String,
+    pub resumed: bool,
+    pub expires_at: Moment,
+}
+
+pub fn start(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::SessionStart,
+    operation: Option<&str>,
+) -> Result<Credentials, Failure> {
+    let process = match wanted.pid {
+        None => None,
+        Some(pid) => {
+            let identity = workspace.machine.of(pid).ok_or(Failure::NoSuchProcess { pid })?;
+            Some(process_of(&workspace.machine, &identity))
+        }
+    };
+    begin(workspace, actor, wanted, process, operation)
+}
+
+fn begin(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::SessionStart,
+    process: Option<baton_core::sessions::Process>,
+    operation: Option<&str>,
+) -> Result<Credentials, Failure> {
+    // A retry must give the same secret back, and the store must not know it: it follows from the
+    // operation id, which the caller made and keeps to itself.
+    let secret = match operation {
+        Some(operation) => secret_hash(&format!("{operation}/{}", workspace.place.root.display())),
+        None => secret()?,
+    };
+    let request = Start {
+        name: wanted.name.clone(),
+        client: wanted.client.clone(),
+        client_session: wanted.client_session.clone(),
+        role: wanted.role.clone(),
+        process,
+        host: workspace.machine.host.clone(),
+        tree: workspace.tree.clone(),
+        ttl: sessions::TTL_DEFAULT,
+        secret_hash: secret_hash(&secret),
+    };
+    let retry = operation.map(|operation| Retry::of(operation, "session start", wanted));
+    // A session that starts another is not the one that acts afterwards.
+    let starter = Actor { session: None, ..actor.clone() };
+    let started: Started =
+        workspace.decide_once(&starter, Observed::default(), retry.as_ref(), |_| true, |view, context| {
+            sessions::start(view, &request, context)
+        })?;
+    Ok(Credentials {
+        credential: format!("{}.{secret}", started.session),
+        session: started.session,
+        name: started.name,
+        resumed: started.resumed,
+        expires_at: started.expires_at,
+    })
+}
+
+/// A person at a terminal needs no `session start`: the first act makes a session that lives as
+/// long as the terminal's shell.
+pub fn person_at_terminal(workspace: &mut Workspace, actor: &mut Actor) -> Result<(), Failure> {
+    if actor.session.is_some() || !actor.person {
+        return Ok(());
+    }
+    let Some(shell) = terminal_shell(&workspace.machine) else {
+        return Ok(());
+    };
+    let wanted = api::SessionStart { name: std::env::var("USER").ok(), ..Default::default() };
+    let alias = shell.alias_key();
+    let started = begin(workspace, actor, &wanted, Some(shell), None)?;
+    actor.session = Some(started.session);
+    actor.proof = baton_core::context::Proof::Alias(alias);
+    Ok(())
+}
+
+pub fn end(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::SessionEnd,
+    operation: Option<&str>,
+) -> Result<Ended, Failure> {
+    let target = match &wanted.session {
+        None => None,
+        Some(text) => Some(find(workspace, text)?.session),
+    };
+    let who = target.clone().or_else(|| actor.session.clone()).ok_or(Refusal::NoSession)?;
+    let observed = left_by(workspace, &who)?;
+    let retry = operation.map(|operation| Retry::of(operation, "session end", wanted));
+    let grace = wanted.grace.map(|grace| grace.min(GRACE));
+    workspace.decide_once(actor, observed, retry.as_ref(), |_| true, |view, context| {
+        sessions::end(view, target.as_ref(), grace, context)
+    })
+}
+
+/// Uncommitted changes the session would leave, saved before its claims end.
+fn left_by(workspace: &mut Workspace, session: &SessionId) -> Result<Observed, Failure> {
+    let claims: Vec<baton_core::claim::Claim> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            Ok(scan(view, baton_core::claim::of_session(session, LISTED_MAX))?)
+        })?;
+    let mut observed = Observed::default();
+    for claim in claims {
+        let sighting = sight(workspace, &claim, Seen::Unknown)?;
+        observed.claims.insert(claim.claim, sighting);
+    }
+    Ok(observed)
+}
+
+/// A session by its id, or by the name of one that lives.
+pub fn find(workspace: &mut Workspace, text: &str) -> Result<Session, Failure> {
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        if let Some(session) = get::<Session>(view, text)? {
+            return Ok(session);
+        }
+        let named: Vec<Session> = scan(view, Query::equal(sessions::BY_NAME, text, 1))?;
+        named
+            .into_iter()
+            .next()
+            .ok_or_else(|| Refusal::UnknownSession { session: text.to_owned() })
+    })
+}
+
+/// A session as others may see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seat {
+    pub session: SessionId,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    pub person: bool,
+    pub tree: String,
+    pub host: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    pub state: SeatState,
+    pub claims: usize,
+    pub started_at: Moment,
+    pub last_act_at: Moment,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SeatState {
+    Live,
+    /// Nothing heard for the length of its lease.
+    Idle,
+    /// Its process is visibly gone; its claims go to whoever asks next.
+    Dead,
+    /// Ended, and may come back until its grace is over.
+    Ended,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seats {
+    pub sessions: Vec<Seat>,
+}
+
+/// Every session that lives, or with `all` also those that ended.
+pub fn list(workspace: &mut Workspace, all: bool) -> Result<Seats, Failure> {
+    let machine = workspace.machine.clone();
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        let mut found: Vec<Session> =
+            scan(view, Query::equal(sessions::BY_LIFE, "live", LISTED_MAX))?;
+        if all {
+            found.extend(scan::<Session>(view, Query::equal(sessions::BY_LIFE, "ended", LISTED_MAX))?);
+        }
+        found.sort_by(|one, two| (one.started_at, &one.session).cmp(&(two.started_at, &two.session)));
+        let mut seats = Vec::with_capacity(found.len());
+        for session in found {
+            let claims: Vec<baton_core::claim::Claim> =
+                scan(view, baton_core::claim::of_session(&session.session, LISTED_MAX))?;
+            let dead = || {
+                session.process.as_ref().is_some_and(|process| life_of(&machine, process) == Seen::Dead)
+            };
+            let state = match session.life {
+                Life::Ended { .. } => SeatState::Ended,
+                Life::Live if dead() => SeatState::Dead,
+                Life::Live if context.now >= session.expires_at => SeatState::Idle,
+                Life::Live => SeatState::Live,
+            };
+            seats.push(seat(session, state, claims.len()));
+        }
+        Ok(Seats { sessions: seats })
+    })
+}
+
+fn seat(session: Session, state: SeatState, claims: usize) -> Seat {
+    Seat {
+        session: session.session,
+        name: session.name,
+        client: session.client,
+        role: session.role,
+        person: session.person,
+        tree: session.tree.0,
+        host: session.host,
+        pid: session.process.map(|process| process.pid),
+        state,
+        claims,
+        started_at: session.started_at,
+        last_act_at: session.renewed_at,
+    }
+}
+
+/// Who the caller is, proven.
+pub fn whoami(workspace: &mut Workspace, actor: &Actor) -> Result<Seat, Failure> {
+    let (session, claims) = workspace.look(actor, Observed::default(), |view, context| {
+        let caller = baton_core::scene::Caller::read(view, context)?;
+        let query = baton_core::claim::of_session(&caller.session.session, LISTED_MAX);
+        let claims: Vec<baton_core::claim::Claim> = scan(view, query)?;
+        Ok((caller.session, claims.len()))
+    })?;
+    Ok(seat(session, SeatState::Live, claims))
+}
