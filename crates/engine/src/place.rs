@@ -14,6 +14,7 @@ pub mod identity;
 pub mod test_hooks;
 #[cfg(test)]
 mod tests;
+mod trees;
 pub mod workspace_file;
 
 use std::path::{Path, PathBuf};

@@ -42,11 +42,15 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Binds an operation id to a verb and its request.
+    /// Binds an operation id to a verb and its request. Only a hash of the id is stored: the
+    /// secret of a session that was started under an id follows from it (`sessions::start`), and
+    /// the journal is public.
     pub fn of(operation: &str, verb: &str, request: &impl Serialize) -> Self {
         let body = serde_json::to_string(request).unwrap_or_default();
         let request_hash = blake3::hash(format!("{verb}\0{body}").as_bytes()).to_hex();
-        Self { operation: operation.to_owned(), request_hash: request_hash.to_string() }
+        let id = blake3::derive_key("baton 2026 operation id", operation.as_bytes());
+        let operation = id.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self { operation, request_hash: request_hash.to_string() }
     }
 }
 

@@ -1,0 +1,325 @@
+//! The words of every refusal and failure: who, what, until when, why, and one safe next step.
+//!
+//! One table from failures to exit codes, script codes and sentences. Agents do what error text
+//! suggests, so a `next:` line never names anything that destroys or overrides.
+
+use baton_core::refusal::{Class, Held, Refusal};
+use baton_engine::failure::Failure;
+use baton_engine::store;
+use serde_json::{Value, json};
+
+use crate::render::{self, resources, shown};
+
+/// A failure, ready to be said.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) exit: u8,
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) next: String,
+    pub(crate) details: Value,
+}
+
+impl Problem {
+    /// A request that makes no sense before any rule is asked.
+    pub(crate) fn usage(message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            exit: 2,
+            code: "usage",
+            message: message.into(),
+            next: next.into(),
+            details: json!({}),
+        }
+    }
+
+    /// The same document for `--json`, MCP and HTTP.
+    pub(crate) fn document(&self) -> Value {
+        let mut body = self.details.clone();
+        if let Some(object) = body.as_object_mut() {
+            object.insert("code".into(), self.code.into());
+            object.insert("message".into(), self.message.clone().into());
+            object.insert("next".into(), self.next.clone().into());
+        }
+        let name = if self.exit == 4 { "failed" } else { "refused" };
+        json!({ name: body })
+    }
+}
+
+pub(crate) fn exit_of(class: Class) -> u8 {
+    match class {
+        Class::Refused => 1,
+        Class::Usage => 2,
+        Class::Stale => 3,
+        Class::Unanswered => 4,
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let exit = exit_of(failure.class());
+        let (code, message, next, details) = match &failure {
+            Failure::Refused(refusal) => return refused(refusal, exit),
+            Failure::Store(error) => {
+                let (code, next) = store_words(error);
+                (code, chain(error), next, json!({}))
+            }
+            Failure::Place(error) => {
+                let (code, next) = place_words(error);
+                (code, chain(error), next, json!({}))
+            }
+            Failure::Path(error) => (
+                "bad_path",
+                shown(&chain(error)),
+                "name a path inside the workspace, relative to this folder".to_owned(),
+                json!({}),
+            ),
+            Failure::Git(error) => {
+                ("git", shown(&chain(error)), "git status, to see what git says".into(), json!({}))
+            }
+            Failure::Config { path, line, detail } => (
+                "bad_config",
+                match line {
+                    Some(line) => format!("{}:{line}: {}", path.display(), shown(detail)),
+                    None => format!("{}: {}", path.display(), shown(detail)),
+                },
+                format!("mend {} and run baton init again", path.display()),
+                json!({}),
+            ),
+            Failure::BadCredentialText { given } => (
+                "bad_credential",
+                format!("{:?} is not a credential of the form ID.SECRET", shown(given)),
+                "baton session start, which prints one".into(),
+                json!({}),
+            ),
+            Failure::NoSuchProcess { pid } => (
+                "no_such_process",
+                format!("process {pid} cannot be seen from here"),
+                "give the pid of a running process on this machine".into(),
+                json!({}),
+            ),
+            Failure::PersonToken { path, why } => (
+                "person_token",
+                format!("the person token {} cannot be used: {why}", path.display()),
+                "run the command in a terminal of your own".into(),
+                json!({}),
+            ),
+            Failure::SeveralAgents { clients } => (
+                "several_agents",
+                format!("the environment names several agents ({})", clients.join(", ")),
+                "set BATON_SESSION to the credential of the one that acts".into(),
+                json!({}),
+            ),
+            Failure::File { doing, path, source } => (
+                "file",
+                format!("{doing}: {}: {source}", path.display()),
+                "check that the folder can be written and has room".into(),
+                json!({}),
+            ),
+        };
+        Self { exit, code, message, next, details }
+    }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = next.source();
+    }
+    shown(&text)
+}
+
+fn refused(refusal: &Refusal, exit: u8) -> Problem {
+    let code = refusal.code();
+    let problem = |message: String, next: String, details: Value| Problem {
+        exit,
+        code,
+        message,
+        next,
+        details,
+    };
+    match refusal {
+        Refusal::Held(held) => {
+            problem(held_sentence(held), held_next(held), held_document(held))
+        }
+        Refusal::WaitedInVain(held) => problem(
+            format!("nobody let go in time: {}", held_sentence(held)),
+            format!("baton ask {} --why 'what you need it for'", shown_word(held)),
+            held_document(held),
+        ),
+        Refusal::Cycle { names } => problem(
+            format!("waiting would never end: {}", shown(&names.join(" waits for "))),
+            "baton release what you hold, then ask again".into(),
+            json!({ "cycle": names }),
+        ),
+        Refusal::StaleToken { given, current } => problem(
+            format!("token {given} is stale: its claim has ended or was taken by someone else"),
+            "baton claims --mine, to see what you hold now".into(),
+            json!({ "given": given, "current": current }),
+        ),
+        other => {
+            let (message, next) = plain_words(other);
+            problem(message, next, json!({}))
+        }
+    }
+}
+
+/// Refusals that name nobody: a sentence and a next step.
+fn plain_words(refusal: &Refusal) -> (String, String) {
+    let (message, next): (String, &str) = match refusal {
+        Refusal::NoSession => (
+            "no session: Baton does not know who is acting".into(),
+            "eval \"$(baton session start --export)\"",
+        ),
+        Refusal::UnknownSession { session } => {
+            (format!("no session {:?} here", shown(session)), "baton session list --all")
+        }
+        Refusal::BadCredential { session } => (
+            format!("the credential is not that of session {}", shown(session.as_str())),
+            "eval \"$(baton session start --export)\"",
+        ),
+        Refusal::SessionEnded { name, at, .. } => (
+            format!("session {} ended {}", shown(name), render::ago(*at)),
+            "eval \"$(baton session start --export)\"",
+        ),
+        Refusal::AmbiguousProcess { pid } => (
+            format!("process {pid} belongs to more than one session, so it identifies none"),
+            "set BATON_SESSION to the credential of the one that acts",
+        ),
+        Refusal::NeedsPerson { what } => (
+            format!("{} is for a person to decide", shown(what)),
+            "ask a person to run this in a terminal",
+        ),
+        Refusal::NotHeld { resource } => {
+            (format!("{} is not held", shown(resource)), "baton claims, to see what is")
+        }
+        Refusal::UnknownClaim { claim } => {
+            (format!("no claim {:?} here", shown(claim)), "baton claims, to see what there is")
+        }
+        Refusal::OperationTaken { at, .. } => (
+            format!("this operation id was used {} for another request", render::ago(*at)),
+            "use a fresh operation id for a new request",
+        ),
+        Refusal::Empty => ("nothing was named".into(), "name at least one path or @resource"),
+        Refusal::TooMany { given, max } => (
+            format!("{given} resources in one claim are too many: {max} at the most"),
+            "claim a folder instead, for example src/",
+        ),
+        Refusal::TooLong { what, bytes_max } => {
+            (format!("the {what} is too long: {bytes_max} bytes at the most"), "shorten it")
+        }
+        Refusal::OutOfRange { what, given, allowed } => {
+            (format!("{what} {} is not allowed", shown(given)), allowed.as_str())
+        }
+        Refusal::BadResource { text, source } => (
+            format!("{:?} cannot be claimed: {source}", shown(text)),
+            "baton claim --help shows how resources are written",
+        ),
+        Refusal::OverCapacity { resource, capacity } => (
+            format!("{resource} asks for more than there is: {capacity} in all"),
+            "ask for less, or raise [resource] capacity in baton.toml",
+        ),
+        Refusal::BadText { what, character } => (
+            format!("the {what} contains {:?}, which is not allowed", character),
+            "use letters, digits, spaces and punctuation",
+        ),
+        _ => (chain(refusal), "baton status"),
+    };
+    match refusal {
+        Refusal::OutOfRange { allowed, .. } => (message, format!("give {allowed}")),
+        _ => (message, next.to_owned()),
+    }
+}
+
+/// `src/a.rs is held by amber-otter until 12:05:00Z, in 28m: refactoring`.
+pub(crate) fn held_sentence(held: &Held) -> String {
+    let what = shown(&held.resource.to_string());
+    let who = match &held.holder.agent {
+        Some(agent) => format!("{} (subagent {})", shown(&held.holder.name), shown(agent)),
+        None => shown(&held.holder.name),
+    };
+    let verb = match (held.queued, held.free) {
+        (true, _) => format!("{what} has {who} first in the queue"),
+        (false, Some(0)) => format!("{what}: none is free; {who} holds {}", held.held),
+        (false, Some(free)) => format!("{what}: only {free} is free; {who} holds {}", held.held),
+        (false, None) if held.held == held.resource => format!("{what} is held by {who}"),
+        (false, None) => {
+            format!("{what} is held by {who} through {}", resources(std::slice::from_ref(&held.held)))
+        }
+    };
+    let until = match held.until {
+        _ if held.idle_dirty => " past its time, over uncommitted changes".to_owned(),
+        Some(until) => format!(" until {}", render::until(until)),
+        None => " by a lock file of another tool".to_owned(),
+    };
+    match &held.reason {
+        Some(reason) => format!("{verb}{until}, because: {}", shown(reason)),
+        None => format!("{verb}{until}"),
+    }
+}
+
+/// The resource as a word that a shell takes as one.
+fn shown_word(held: &Held) -> String {
+    let text = shown(&held.resource.to_string());
+    let plain = |c: char| c.is_alphanumeric() || "-_./@:=+,%".contains(c);
+    match text.chars().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+pub(crate) fn held_next(held: &Held) -> String {
+    match held.until {
+        None => "wait until the other tool removes its lock file, or work on something else".into(),
+        Some(_) => format!("baton claim {} --wait 10m", shown_word(held)),
+    }
+}
+
+fn held_document(held: &Held) -> Value {
+    serde_json::to_value(held).unwrap_or_else(|_| json!({}))
+}
+
+fn store_words(error: &store::Error) -> (&'static str, String) {
+    use store::Error as E;
+    let (code, next) = match error {
+        E::Folder { .. } => ("store_is_folder", "move that folder aside, then baton init"),
+        E::Missing { .. } => ("store_missing", "baton init"),
+        E::ReadOnly { .. } => ("store_read_only", "make the store's folder writable for you"),
+        E::Full { .. } => ("disk_full", "free some disk space, then try again"),
+        E::Corrupt { .. } => {
+            ("store_corrupt", "baton store restore FILE, with a backup; nothing is deleted")
+        }
+        E::Newer { .. } => ("store_newer", "use the newer baton that wrote it"),
+        E::Older { .. } => ("store_older", "baton init, which brings it up to date"),
+        E::NetworkFilesystem { .. } => {
+            ("network_filesystem", "set BATON_STORE to a PostgreSQL address and run baton init")
+        }
+        E::TimeNamespace => ("time_namespace", "set BATON_STORE to a PostgreSQL address"),
+        E::Busy { pid, .. } => {
+            return ("busy", format!("look at process {pid} (is it stopped?), then try again"));
+        }
+        E::Unreachable { .. } => ("unreachable", "check BATON_STORE and the network, then retry"),
+        E::BadAddress { .. } => ("bad_address", "write BATON_STORE=postgres://user@host/database"),
+        E::OutcomeUnknown { .. } => {
+            ("outcome_unknown", "repeat the command with the same --op-id: it tells the truth")
+        }
+        E::Exists { .. } => ("exists", "choose another file: nothing is overwritten"),
+        E::Io { .. } => ("store_io", "check the disk, then try again"),
+        E::Backend { .. } | E::Unreadable(_) => ("store", "baton journal verify"),
+    };
+    (code, next.to_owned())
+}
+
+fn place_words(error: &baton_engine::place::Error) -> (&'static str, String) {
+    use baton_engine::place::Error as E;
+    match error {
+        E::NotInitialised { .. } => ("not_initialised", "baton init".to_owned()),
+        _ => ("bad_place", "run baton in a working tree of the repository".to_owned()),
+    }
+}
