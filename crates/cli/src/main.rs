@@ -1,1 +1,25 @@
-fn main() {}
+//! The words of Baton: the command line.
+//!
+//! Reads what was typed, opens the workspace, calls the engine and says what came of it. Owns exit
+//! codes and words; refuses to decide anything.
+
+use std::process::ExitCode;
+
+mod arguments;
+mod commands;
+mod desk;
+mod render;
+mod words;
+
+fn main() -> ExitCode {
+    #[cfg(windows)]
+    compile_error!("Baton runs on Linux and macOS; on Windows use WSL 2");
+
+    // A reader that went away (`baton journal | head`) ends us quietly, as any Unix tool.
+    desk::end_quietly_on_broken_pipe();
+    let command_line = match arguments::parse(std::env::args_os()) {
+        Ok(command_line) => command_line,
+        Err(said) => return said.say(),
+    };
+    commands::run(command_line)
+}

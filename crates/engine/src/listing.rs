@@ -160,7 +160,6 @@ pub struct Chapter {
 pub enum What {
     Claimed { resources: Vec<Resource>, mode: Mode, reason: Option<String> },
     Ended { resources: Vec<Resource>, how: String, rescue: Option<String> },
-    Narrowed { released: Vec<Resource> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

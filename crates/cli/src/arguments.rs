@@ -1,0 +1,205 @@
+//! What can be typed: one definition for parsing, help, man pages and completions.
+//!
+//! Owns the shape of the command line. The requests themselves are defined in `baton_engine::api`,
+//! once for every door.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use baton_engine::api;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::render::shown;
+use crate::words::Problem;
+
+const ABOUT: &str = "Baton lets several AI coding agents, and people, work on one codebase without \
+stepping on each other.";
+
+/// Help opens with the everyday verbs; the rest is grouped below.
+const HELP: &str = "\
+{before-help}{about}
+
+Usage: baton [OPTIONS] COMMAND
+
+Every day:
+  init       Set this repository up for Baton; safe to repeat
+  status     One screen: what waits for a person, sessions, claims, queue
+  claim      Take paths or named things, all or nothing
+  release    Let go
+  check      May I edit this? Takes nothing
+  why        The story of a path: who held and changed it
+
+Claims:
+  claims     List live claims
+  renew      Renew claims before they run out
+  ask        Ask a holder to let go
+  revoke     Take claims away (a person's right)
+
+Sessions:
+  session    start, end, list, whoami
+  person     Make a token that proves a person where there is no terminal
+
+Record:
+  journal    Read, follow, verify or archive the record of everything
+  export     Write claims, sessions and journal as files, to git, or as lock files
+  store      Back up or restore the store
+  policy     What of baton.toml is in force
+
+More:
+  demo       See the difference in half a minute, with nothing set up
+  doctor     Check that everything Baton relies on works here
+  completions, man
+
+Options:
+{options}
+
+Exit codes: 0 done · 1 refused · 2 usage · 3 stale token · 4 no answer, or outcome unknown.
+`baton COMMAND --help` tells more. The guide is in docs/guide of the project.
+";
+
+#[derive(Debug, Parser)]
+#[command(name = "baton", version, about = ABOUT, help_template = HELP,
+    disable_help_subcommand = true, subcommand_required = true, max_term_width = 100)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Common {
+    /// Act as if started in this folder
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Answer with one JSON document
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Act as this session; otherwise BATON_SESSION, the client, the process, the terminal
+    #[arg(long, global = true, value_name = "ID.SECRET", hide_env_values = true)]
+    pub(crate) session: Option<String>,
+    /// The file with the person token
+    #[arg(long, global = true, value_name = "FILE", env = "BATON_PERSON_TOKEN_FILE",
+        hide_env_values = true)]
+    pub(crate) person_token: Option<PathBuf>,
+    /// An id of this operation (UUIDv7): a retry with the same id gets the first answer again
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) op_id: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Set this repository up for Baton; safe to repeat
+    Init(crate::commands::init::Init),
+    /// One screen: what waits for a person, sessions, claims, queue
+    Status(crate::commands::status::Status),
+    /// Take paths or named things, all or nothing
+    Claim(api::Claim),
+    /// Let go
+    Release(api::Release),
+    /// May I edit this? Takes nothing
+    Check(api::Check),
+    /// The story of a path: who held and changed it
+    Why {
+        #[arg(value_name = "PATH")]
+        path: String,
+    },
+    /// List live claims
+    Claims(api::Claims),
+    /// Renew claims before they run out
+    Renew(api::Renew),
+    /// Ask a holder to let go
+    Ask(api::Ask),
+    /// Take claims away (a person's right)
+    Revoke(api::Revoke),
+    /// Start, end and list sessions
+    #[command(subcommand)]
+    Session(crate::commands::session::Session),
+    /// Prove a person where there is no terminal
+    #[command(subcommand)]
+    Person(crate::commands::person::Person),
+    /// Read, follow, verify or archive the record of everything
+    Journal(crate::commands::journal::Journal),
+    /// Write claims, sessions and journal as files, to git, or as lock files
+    Export(crate::commands::export::Export),
+    /// Back up or restore the store
+    #[command(subcommand)]
+    Store(crate::commands::store::Store),
+    /// What of baton.toml is in force
+    #[command(subcommand)]
+    Policy(crate::commands::policy::Policy),
+    /// See the difference in half a minute, with nothing set up
+    Demo(crate::commands::demo::Demo),
+    /// Check that everything Baton relies on works here
+    Doctor,
+    /// Completions for a shell
+    Completions {
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// The manual page
+    Man,
+}
+
+/// Help, version, or a mistake in what was typed.
+pub(crate) enum Said {
+    Text(String),
+    Mistake { problem: Problem, json: bool },
+}
+
+impl Said {
+    pub(crate) fn say(self) -> ExitCode {
+        match self {
+            Self::Text(text) => {
+                crate::desk::print(&text);
+                ExitCode::SUCCESS
+            }
+            Self::Mistake { problem, json } => crate::desk::say_problem(&problem, json),
+        }
+    }
+}
+
+pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<CommandLine, Said> {
+    let words: Vec<OsString> = words.collect();
+    let json = words.iter().any(|word| word == "--json");
+    let matches = CommandLine::command().try_get_matches_from(&words);
+    let parsed = matches.and_then(|matches| CommandLine::from_arg_matches(&matches));
+    parsed.map_err(|error| said(&error, &words, json))
+}
+
+/// A mistake in one line, with the way to more.
+fn said(error: &clap::Error, words: &[OsString], json: bool) -> Said {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let text = error.render();
+        let colour = crate::render::colour_wanted(&std::io::stdout());
+        return Said::Text(if colour { text.ansi().to_string() } else { text.to_string() });
+    }
+    let verb = words.get(1).map(|word| word.to_string_lossy().into_owned());
+    let known = CommandLine::command();
+    let verb = verb.filter(|verb| known.find_subcommand(verb).is_some());
+    let next = match verb {
+        Some(verb) => format!("baton {verb} --help"),
+        None => "baton --help".to_owned(),
+    };
+    let invalid = words.iter().find(|word| word.to_str().is_none());
+    let message = match (error.kind(), invalid) {
+        (ErrorKind::InvalidUtf8, Some(word)) => {
+            format!("{:?} is not UTF-8", shown(&word.to_string_lossy()))
+        }
+        _ => one_line(&error.render().to_string()),
+    };
+    Said::Mistake { problem: Problem::usage(message, next), json }
+}
+
+/// The sentence of clap's report, without its usage block.
+fn one_line(report: &str) -> String {
+    let body = report.strip_prefix("error: ").unwrap_or(report);
+    let sentence = body.split("\n\n").next().unwrap_or(body);
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    match words.is_empty() {
+        true => "a command is missing".to_owned(),
+        false => shown(&words.join(" ")),
+    }
+}

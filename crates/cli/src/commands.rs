@@ -1,0 +1,69 @@
+//! One file a noun: what each command does with the engine and how it says so.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::arguments::{Command, CommandLine, Common};
+use crate::desk::{self, Desk, Outcome};
+
+pub(crate) mod claims;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod init;
+pub(crate) mod journal;
+pub(crate) mod person;
+pub(crate) mod policy;
+pub(crate) mod session;
+pub(crate) mod status;
+pub(crate) mod store;
+
+/// Serves one command line.
+pub(crate) fn run(line: CommandLine) -> ExitCode {
+    let json = line.common.json;
+    match serve(line.command, &line.common) {
+        Ok(code) => code,
+        Err(problem) => desk::say_problem(&problem, json),
+    }
+}
+
+fn serve(command: Command, common: &Common) -> Outcome {
+    match command {
+        Command::Claim(wanted) => claims::claim(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Release(wanted) => claims::release(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Renew(wanted) => claims::renew(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Ask(wanted) => claims::ask(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Revoke(wanted) => claims::revoke(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Check(wanted) => claims::check(&mut Desk::open(common)?, &wanted),
+        Command::Claims(wanted) => claims::list(&mut Desk::open(common)?, &wanted),
+        Command::Why { path } => claims::why(&mut Desk::open(common)?, &path),
+        Command::Session(wanted) => session::run(common, &wanted),
+        Command::Person(wanted) => person::run(common, &wanted),
+        Command::Init(wanted) => init::run(common, &wanted),
+        Command::Status(wanted) => status::run(common, &wanted),
+        Command::Journal(wanted) => journal::run(common, &wanted),
+        Command::Export(wanted) => export::run(common, &wanted),
+        Command::Store(wanted) => store::run(common, &wanted),
+        Command::Policy(wanted) => policy::run(common, &wanted),
+        Command::Demo(wanted) => demo::run(&wanted),
+        Command::Doctor => doctor::run(common),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut CommandLine::command(), "baton", &mut text);
+            desk::print(&String::from_utf8_lossy(&text));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            let mut text = Vec::new();
+            let page = clap_mangen::Man::new(CommandLine::command()).render(&mut text);
+            page.map_err(|source| baton_engine::failure::Failure::File {
+                doing: "the manual page cannot be made",
+                path: "man".into(),
+                source,
+            })?;
+            desk::print(&String::from_utf8_lossy(&text));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

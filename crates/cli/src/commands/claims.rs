@@ -1,0 +1,354 @@
+//! `claim`, `release`, `renew`, `claims`, `ask`, `revoke`, `check`, `why`.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use baton_core::check::{Because, Checked, Finding, Verdict};
+use baton_core::claim::{Leftover, Mode};
+use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
+use baton_core::claims::{Granted, Queued};
+use baton_core::notices::{News, Notice};
+use baton_core::zones::Rule;
+use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
+use baton_engine::{api, claiming, listing, resources};
+
+use crate::desk::{Desk, Outcome, remark};
+use crate::render::{self, Paint, paint, shown, table};
+use crate::words::{held_next, held_sentence};
+
+pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
+    let operation = desk.operation.clone();
+    let mut told = None;
+    let mut progress = |queued: &Queued| {
+        // Said once for each one in the way, so that waiting is not silent and not a flood.
+        let first = queued.blockers.first();
+        let who = first.map(|held| held.holder.session.clone());
+        if let (Some(held), true) = (first, who != told) {
+            remark(&format!("waiting: {}", held_sentence(held)));
+            told = who;
+        }
+    };
+    let granted = claiming::claim(
+        &mut desk.workspace,
+        &desk.actor,
+        &desk.cwd,
+        wanted,
+        operation.as_deref(),
+        &mut progress,
+    )?;
+    desk.answer(&granted, granted_words);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn granted_words(granted: &Granted, colour: bool) -> String {
+    let what = render::resources(&granted.resources);
+    let verb = if granted.already_held { "already held" } else { "claimed" };
+    let shared = if granted.mode == Mode::Shared { " (shared)" } else { "" };
+    let mut text = format!(
+        "{} {what}{shared} until {}, token {}\n",
+        paint(verb, Paint::Green, colour),
+        render::until(granted.expires_at),
+        granted.token
+    );
+    for held in &granted.elsewhere {
+        let _ = writeln!(
+            text,
+            "{}: in another tree, {}",
+            paint("warning", Paint::Yellow, colour),
+            held_sentence(held)
+        );
+    }
+    for left in &granted.left_behind {
+        text.push_str(&left_words(left, colour));
+    }
+    text.push_str(&notices_words(&granted.notices, colour));
+    text
+}
+
+fn left_words(left: &Leftover, colour: bool) -> String {
+    let saved = match &left.rescue {
+        Some(reference) => format!("; saved as {reference}"),
+        None => String::new(),
+    };
+    format!(
+        "{}: uncommitted changes of {} are in {}{saved}\n",
+        paint("note", Paint::Yellow, colour),
+        shown(&left.holder.name),
+        render::resources(&left.paths)
+    )
+}
+
+/// What the caller must be told, as quoted data.
+fn notices_words(notices: &[Notice], colour: bool) -> String {
+    let mut text = String::new();
+    for notice in notices {
+        let sentence = match &notice.news {
+            News::Asked { by, resources, why } => format!(
+                "{} asks you to let go of {}, saying: \"{}\"",
+                shown(&by.name),
+                render::resources(resources),
+                shown(why)
+            ),
+            News::Lost { resources, to, why, .. } => {
+                let now = match to {
+                    Some(to) => format!(" and {} has it now", shown(&to.name)),
+                    None => String::new(),
+                };
+                let what = render::resources(resources);
+                format!("you no longer hold {what}: {}{now}", shown(why))
+            }
+        };
+        let _ = writeln!(text, "{}: {sentence}", paint("news", Paint::Yellow, colour));
+    }
+    text
+}
+
+pub(crate) fn release(desk: &mut Desk, wanted: &api::Release) -> Outcome {
+    let operation = desk.operation.clone();
+    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
+    let released =
+        claiming::release(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    desk.answer(&released, |released: &Released, colour| {
+        let what = match released.released.is_empty() {
+            true => "nothing: nothing was held".to_owned(),
+            false => render::resources(&released.released),
+        };
+        let notices = notices_words(&released.notices, colour);
+        format!("{} {what}\n{notices}", paint("released", Paint::Green, colour))
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn renew(desk: &mut Desk, wanted: &api::Renew) -> Outcome {
+    let operation = desk.operation.clone();
+    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
+    let renewed = claiming::renew(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    desk.answer(&renewed, |renewed: &Renewed, colour| {
+        let mut text = String::new();
+        for kept in &renewed.renewed {
+            let anew = if kept.new_token { " under a new token" } else { "" };
+            let _ = writeln!(
+                text,
+                "{} {}{anew} until {}, token {}",
+                paint("renewed", Paint::Green, colour),
+                render::resources(&kept.resources),
+                render::until(kept.expires_at),
+                kept.token
+            );
+        }
+        text + &notices_words(&renewed.notices, colour)
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn ask(desk: &mut Desk, wanted: &api::Ask) -> Outcome {
+    let operation = desk.operation.clone();
+    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
+    let asked = claiming::ask(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    desk.answer(&asked, |asked: &Asked, colour| {
+        let names: Vec<String> = asked.asked.iter().map(|holder| shown(&holder.name)).collect();
+        format!(
+            "{} {}, who will be told at the next act\n",
+            paint("asked", Paint::Green, colour),
+            names.join(", ")
+        )
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn revoke(desk: &mut Desk, wanted: &api::Revoke) -> Outcome {
+    let operation = desk.operation.clone();
+    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
+    let revoked =
+        claiming::revoke(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    desk.answer(&revoked, |revoked: &Revoked, colour| {
+        let mut text = String::new();
+        for claim in &revoked.revoked {
+            let _ = writeln!(
+                text,
+                "{} {} from {}, who will be told",
+                paint("revoked", Paint::Green, colour),
+                render::resources(&claim.resources),
+                shown(&claim.holder.name)
+            );
+        }
+        text
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
+    let mut named = Vec::new();
+    let mut unjudged = Vec::new();
+    for path in &wanted.paths {
+        use baton_engine::failure::Failure;
+        use baton_engine::place::identity::Error as Place;
+        let found = resources::named(&desk.workspace.place, &desk.cwd, std::slice::from_ref(path));
+        match found {
+            Ok(found) => named.extend(found),
+            // Edits outside the workspace are none of our business; git's own folder is.
+            Err(Failure::Path(Place::Outside { .. })) => {
+                unjudged.push((path.clone(), Verdict::Allow, Because::Unjudged));
+            }
+            Err(Failure::Path(Place::GitDir { .. })) => {
+                unjudged.push((path.clone(), Verdict::Deny, Because::GitDir));
+            }
+            Err(other) => return Err(other.into()),
+        }
+    }
+    let mut checked = match named.is_empty() {
+        true => Checked { verdict: Verdict::Allow, findings: Vec::new(), notices: Vec::new() },
+        false => claiming::check(&mut desk.workspace, &desk.actor, &named, wanted.token)?,
+    };
+    for (path, verdict, because) in unjudged {
+        checked.verdict = checked.verdict.max(verdict);
+        let resource = baton_core::resource::Resource::Name { name: path, amount: 1 };
+        let (zone, held) = (Rule::Off, Vec::new());
+        let (claim, token) = (None, None);
+        checked.findings.push(Finding { resource, verdict, because, zone, held, claim, token });
+    }
+    desk.answer(&checked, checked_words);
+    Ok(match checked.verdict {
+        Verdict::Allow | Verdict::Warn => ExitCode::SUCCESS,
+        Verdict::Ask | Verdict::Deny => ExitCode::from(1),
+    })
+}
+
+fn checked_words(checked: &Checked, colour: bool) -> String {
+    let mut text = String::new();
+    for finding in &checked.findings {
+        let (label, tint) = match finding.verdict {
+            Verdict::Allow => ("allow", Paint::Green),
+            Verdict::Warn => ("warn", Paint::Yellow),
+            Verdict::Ask => ("ask", Paint::Yellow),
+            Verdict::Deny => ("deny", Paint::Red),
+        };
+        let what = shown(&finding.resource.to_string());
+        let held = finding.held.first();
+        let sentence = match (finding.because, held) {
+            (Because::Free, _) => format!("{what} is free"),
+            (Because::Mine, _) => format!("{what} is yours"),
+            (Because::Unjudged, _) => format!("{what} is not judged here"),
+            (Because::ClaimFirst, _) => format!("{what} must be claimed before it is edited"),
+            (Because::NeedsPerson, _) => format!("{what} is for a person to approve"),
+            (Because::GitDir, _) => format!("{what} belongs to git and is never edited"),
+            (Because::Held, Some(held)) => held_sentence(held),
+            (Because::HeldElsewhere, Some(held)) => {
+                format!("in another tree, {}", held_sentence(held))
+            }
+            (Because::Held | Because::HeldElsewhere, None) => format!("{what} is held"),
+        };
+        let _ = writeln!(text, "{}  {sentence}", paint(label, tint, colour));
+        let next = match (finding.because, held) {
+            (Because::Held, Some(held)) => Some(held_next(held)),
+            (Because::ClaimFirst, _) => Some(format!("baton claim {what}")),
+            (Because::NeedsPerson, _) => Some(format!("ask a person to claim {what} for you")),
+            _ => None,
+        };
+        if let Some(next) = next {
+            let _ = writeln!(text, "{}: {next}", paint("next", Paint::Cyan, colour));
+        }
+    }
+    text + &notices_words(&checked.notices, colour)
+}
+
+pub(crate) fn list(desk: &mut Desk, wanted: &api::Claims) -> Outcome {
+    let found = listing::claims(&mut desk.workspace, &desk.actor, &desk.cwd, wanted)?;
+    desk.answer(&found, |found: &ClaimList, colour| match found.claims.is_empty() {
+        true => "no claims\n".to_owned(),
+        false => claims_table(&found.claims, colour),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn claims_table(claims: &[ListedClaim], colour: bool) -> String {
+    let rows: Vec<Vec<String>> = claims
+        .iter()
+        .map(|claim| {
+            let mut kind = String::new();
+            if claim.mode == Mode::Shared {
+                kind.push_str("shared ");
+            }
+            if claim.scope == baton_core::claim::Scope::Tree {
+                kind.push_str("tree");
+            }
+            let until = match claim.run_out {
+                true => "run out".to_owned(),
+                false => render::until(claim.expires_at),
+            };
+            vec![
+                render::resources(&claim.resources),
+                shown(&claim.holder.name),
+                until,
+                claim.token.to_string(),
+                kind.trim().to_owned(),
+                claim.reason.as_deref().map(shown).unwrap_or_default(),
+            ]
+        })
+        .collect();
+    table(&["WHAT", "WHO", "UNTIL", "TOKEN", "KIND", "WHY"], &rows, colour)
+}
+
+pub(crate) fn why(desk: &mut Desk, path: &str) -> Outcome {
+    let story = listing::story(&mut desk.workspace, &desk.cwd, path)?;
+    desk.answer(&story, story_words);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn story_words(story: &Story, colour: bool) -> String {
+    let path = shown(&story.path.to_string());
+    let mut text = match story.now_held_by.first() {
+        None => format!("{path}: nobody holds it now.\n"),
+        Some(claim) => {
+            let because = match &claim.reason {
+                Some(reason) => format!(", because: {}", shown(reason)),
+                None => String::new(),
+            };
+            format!(
+                "{path}: held by {} until {}{because}.\n",
+                paint(&shown(&claim.holder.name), Paint::Bold, colour),
+                render::until(claim.expires_at)
+            )
+        }
+    };
+    for chapter in &story.chapters {
+        let _ = writeln!(text, "  {}", chapter_words(chapter, &story.path));
+    }
+    for commit in &story.commits {
+        let _ = writeln!(
+            text,
+            "  {}: {} committed {} \"{}\".",
+            render::ago(commit.at),
+            shown(&commit.author),
+            commit.commit,
+            shown(&commit.subject)
+        );
+    }
+    text
+}
+
+fn chapter_words(chapter: &Chapter, path: &baton_core::resource::Resource) -> String {
+    let who = shown(&chapter.name);
+    let through = |held: &[baton_core::resource::Resource]| match held.contains(path) {
+        true => String::new(),
+        false => format!(" (through {})", render::resources(held)),
+    };
+    let deed = match &chapter.what {
+        What::Claimed { resources, mode, reason } => {
+            let shared = if *mode == Mode::Shared { " to share" } else { "" };
+            let because = match reason {
+                Some(reason) => format!(", because: {}", shown(reason)),
+                None => String::new(),
+            };
+            format!("{who} claimed it{shared}{}{because}", through(resources))
+        }
+        What::Ended { resources, how, rescue } => {
+            let saved = match rescue {
+                Some(reference) => format!("; its changes are saved as {reference}"),
+                None => String::new(),
+            };
+            format!("{who} {}{}{saved}", shown(how), through(resources))
+        }
+    };
+    format!("{}: {deed}.", render::ago(chapter.at))
+}

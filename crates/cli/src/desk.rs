@@ -1,0 +1,164 @@
+//! Where a command is served: the open workspace, who acts, and how to answer.
+//!
+//! Owns output: answers go to standard output, refusals in words to standard error and, with
+//! `--json`, as the same document to standard output.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use baton_core::context::Actor;
+use baton_engine::failure::Failure;
+use baton_engine::sessions;
+use baton_engine::whoami::{self, Hints};
+use baton_engine::workspace::Workspace;
+use serde::Serialize;
+
+use crate::arguments::Common;
+use crate::render::{Paint, colour_wanted, paint};
+use crate::words::Problem;
+
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) workspace: Workspace,
+    pub(crate) actor: Actor,
+    pub(crate) cwd: PathBuf,
+    pub(crate) json: bool,
+    pub(crate) operation: Option<String>,
+}
+
+/// What a command says when all went well.
+pub(crate) type Outcome = Result<ExitCode, Problem>;
+
+impl Desk {
+    /// Opens the workspace and finds out who acts.
+    pub(crate) fn open(common: &Common) -> Result<Self, Problem> {
+        Self::open_with(common, hints(common))
+    }
+
+    pub(crate) fn open_with(common: &Common, hints: Hints) -> Result<Self, Problem> {
+        let cwd = folder(common)?;
+        let workspace = Workspace::open(&cwd, address().as_deref())?;
+        let mut desk = Self {
+            workspace,
+            actor: Actor::default(),
+            cwd,
+            json: common.json,
+            operation: operation(common)?,
+        };
+        desk.actor = whoami::actor(&mut desk.workspace, &hints)?;
+        Ok(desk)
+    }
+
+    /// As `open`, for verbs that act: a person at a terminal gets a session without asking.
+    pub(crate) fn open_to_act(common: &Common) -> Result<Self, Problem> {
+        let mut desk = Self::open(common)?;
+        sessions::person_at_terminal(&mut desk.workspace, &mut desk.actor)?;
+        Ok(desk)
+    }
+
+    pub(crate) fn op(&self) -> Option<&str> {
+        self.operation.as_deref()
+    }
+
+    /// The answer, as a document or in words.
+    pub(crate) fn answer<T: Serialize>(&self, reply: &T, words: impl FnOnce(&T, bool) -> String) {
+        answer(self.json, reply, words);
+    }
+}
+
+/// The folder a command acts in.
+pub(crate) fn folder(common: &Common) -> Result<PathBuf, Problem> {
+    let current = std::env::current_dir().map_err(|source| Failure::File {
+        doing: "the current folder cannot be found",
+        path: ".".into(),
+        source,
+    })?;
+    match &common.directory {
+        None => Ok(current),
+        Some(directory) => {
+            let full = current.join(directory);
+            match full.is_dir() {
+                true => Ok(full),
+                false => Err(Problem::usage(
+                    format!("{} is not a folder", directory.display()),
+                    "give an existing folder to -C",
+                )),
+            }
+        }
+    }
+}
+
+/// The shared store, if the user chose one; a repository never does.
+pub(crate) fn address() -> Option<String> {
+    std::env::var("BATON_STORE").ok().filter(|value| !value.is_empty())
+}
+
+pub(crate) fn hints(common: &Common) -> Hints {
+    Hints {
+        credential: common.session.clone(),
+        environment: std::env::var("BATON_SESSION").ok().filter(|value| !value.is_empty()),
+        client_session: None,
+        person_token: common.person_token.clone(),
+        agent: std::env::var("BATON_AGENT").ok().filter(|value| !value.is_empty()),
+    }
+}
+
+fn operation(common: &Common) -> Result<Option<String>, Problem> {
+    use baton_core::operations::ID_BYTES_MAX;
+    match &common.op_id {
+        Some(id) if id.is_empty() || id.len() > ID_BYTES_MAX || id.contains(char::is_control) => {
+            Err(Problem::usage(
+                format!("an operation id is 1 to {ID_BYTES_MAX} visible characters"),
+                "use a UUID",
+            ))
+        }
+        id => Ok(id.clone()),
+    }
+}
+
+pub(crate) fn answer<T: Serialize>(json: bool, reply: &T, words: impl FnOnce(&T, bool) -> String) {
+    if json {
+        let text = serde_json::to_string(reply).unwrap_or_default();
+        print(&format!("{text}\n"));
+    } else {
+        print(&words(reply, colour_wanted(&std::io::stdout())));
+    }
+}
+
+/// Writes to standard output; a reader that is gone is no error of ours.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+/// Something a person should know that is not the answer.
+pub(crate) fn remark(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(format!("{text}\n").as_bytes());
+}
+
+pub(crate) fn say_problem(problem: &Problem, json: bool) -> ExitCode {
+    if json {
+        print(&format!("{}\n", problem.document()));
+    }
+    let colour = colour_wanted(&std::io::stderr());
+    let label = match problem.exit {
+        4 => "no answer",
+        2 => "usage",
+        3 => "stale",
+        _ => "refused",
+    };
+    remark(&format!("{}: {}", paint(label, Paint::Red, colour), problem.message));
+    remark(&format!("{}: {}", paint("next", Paint::Cyan, colour), problem.next));
+    ExitCode::from(problem.exit)
+}
+
+/// Rust ignores SIGPIPE and turns it into write errors, which `print` drops.
+pub(crate) fn end_quietly_on_broken_pipe() {
+    std::panic::set_hook(Box::new(|panic| {
+        remark(&format!("baton has a defect: {panic}"));
+        remark("next: baton doctor, and report this line with what it prints");
+    }));
+}
