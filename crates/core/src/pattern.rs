@@ -122,7 +122,7 @@ pub fn overlaps(a: &Pattern, b: &Pattern) -> bool {
     }
 }
 
-/// The key of a path matched by both, a shortest one. None when there is none, or when the search
+/// The key of a path matched by both, a short one. None when there is none, or when the search
 /// for it is over the cap.
 pub fn witness(a: &Pattern, b: &Pattern) -> Option<String> {
     match a.to_automaton().meet(&b.to_automaton()) {
