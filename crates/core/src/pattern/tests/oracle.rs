@@ -103,7 +103,7 @@ fn judged(random: &mut Random, paths: &[String]) -> Judged {
                 (pattern, Naive(vec![names]))
             }
             (Ok(pattern), Some(naive)) => (pattern, naive),
-            (Err(_), None) => continue,
+            (Err(_), None) | (Err(Error::TooManyAlternatives { .. }), _) => continue,
             (parsed, _) => panic!("{text:?}: validity is disputed: {parsed:?}"),
         };
         let mut hits = vec![0; paths.len().div_ceil(64)];
