@@ -41,7 +41,7 @@ pub const GLOB_STATES_MAX: usize = 1 << 14;
 /// Most pairs of states `overlaps` searches; over it the answer is "overlap".
 pub const OVERLAP_STATES_MAX: usize = 1 << 24;
 /// Most comparisons of character ranges in one search; over it the answer is "overlap".
-pub const OVERLAP_STEPS_MAX: usize = 1 << 26;
+pub const OVERLAP_STEPS_MAX: usize = 1 << 24;
 /// Most steps `covers` spends on two globs; over it the answer is "not covered".
 pub const COVER_STEPS_MAX: usize = 1 << 16;
 
@@ -122,7 +122,7 @@ pub fn overlaps(a: &Pattern, b: &Pattern) -> bool {
     }
 }
 
-/// The key of a path matched by both, a shortest one. None when there is none, or when the search
+/// The key of a path matched by both, a short one. None when there is none, or when the search
 /// for it is over the cap.
 pub fn witness(a: &Pattern, b: &Pattern) -> Option<String> {
     match a.to_automaton().meet(&b.to_automaton()) {

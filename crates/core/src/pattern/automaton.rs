@@ -24,9 +24,11 @@ enum Label {
 const ANY: usize = 0;
 const NON_ASCII: usize = 1;
 
+/// The state every automaton starts in.
+const START: usize = 0;
+
 #[derive(Debug, Clone)]
 pub(super) struct Automaton {
-    starts: Vec<usize>,
     accepting: Vec<bool>,
     /// Edges of state `s` are `edges[first[s]..first[s + 1]]`.
     first: Vec<usize>,
@@ -42,8 +44,10 @@ pub(super) enum Meeting {
     Unknown,
 }
 
+/// The state behind a segment: by the state before it, and whether it is a `**` that ends a path.
+type Known<'a> = BTreeMap<(usize, &'a Segment, bool), usize>;
+
 struct Builder {
-    starts: Vec<usize>,
     accepting: Vec<bool>,
     edges: Vec<(usize, Label, usize)>,
     sets: Vec<CharSet>,
@@ -74,35 +78,42 @@ impl Builder {
         }))
     }
 
-    fn path(&mut self, segments: &[Segment]) {
-        let mut at = self.state();
-        self.starts.push(at);
-        let mut separate = false;
+    /// Adds one alternative. Alternatives share the states of the leading segments they have in
+    /// common, since braces late in a long glob repeat all that stands before them. A segment
+    /// starts in a state of its own, so a loop there belongs to this segment alone.
+    fn path<'a>(&mut self, segments: &'a [Segment], known: &mut Known<'a>) {
+        let mut before = START;
+        let mut lead = Label::Skip;
         for (index, segment) in segments.iter().enumerate() {
-            let last = index + 1 == segments.len();
-            let before = at;
-            if separate {
-                at = self.after(at, Label::Char('/'));
-            }
-            separate = true;
-            match segment {
-                Segment::Name(elements) => at = self.name(at, elements),
-                Segment::Tree => {
-                    let within = self.after(at, Label::Set(ANY));
-                    self.edge(within, Label::Set(ANY), within);
-                    self.edge(within, Label::Char('/'), at);
-                    if last {
-                        // Zero segments leave the folder itself; the root is not a path.
-                        self.accepting[before] |= index > 0;
-                        at = within;
-                    } else {
-                        at = self.after(at, Label::Skip);
-                        separate = false;
-                    }
+            let ends = index + 1 == segments.len() && *segment == Segment::Tree;
+            let key = (before, segment, ends);
+            let after = match known.get(&key) {
+                Some(state) => *state,
+                None => {
+                    let at = self.after(before, lead);
+                    let after = self.segment(at, segment, ends);
+                    known.insert(key, after);
+                    after
                 }
+            };
+            // Zero segments leave the folder itself; the root is not a path.
+            self.accepting[before] |= ends && index > 0;
+            before = after;
+            lead = if *segment == Segment::Tree { Label::Skip } else { Label::Char('/') };
+        }
+        self.accepting[before] = true;
+    }
+
+    fn segment(&mut self, at: usize, segment: &Segment, ends: bool) -> usize {
+        match segment {
+            Segment::Name(elements) => self.name(at, elements),
+            Segment::Tree => {
+                let within = self.after(at, Label::Set(ANY));
+                self.edge(within, Label::Set(ANY), within);
+                self.edge(within, Label::Char('/'), at);
+                if ends { within } else { at }
             }
         }
-        self.accepting[at] = true;
     }
 
     fn name(&mut self, mut at: usize, elements: &[Element]) -> usize {
@@ -168,21 +179,20 @@ impl Builder {
             .map(|state| self.edges.partition_point(|(from, _, _)| *from < state))
             .collect();
         let edges = self.edges.into_iter().map(|(_, label, to)| (label, to)).collect();
-        let (starts, accepting, sets) = (self.starts, self.accepting, self.sets);
-        Automaton { starts, accepting, first, edges, sets }
+        Automaton { accepting: self.accepting, first, edges, sets: self.sets }
     }
 }
 
 impl Automaton {
     pub(super) fn new<'a>(alternatives: impl Iterator<Item = &'a [Segment]>) -> Automaton {
         let mut builder = Builder {
-            starts: Vec::new(),
-            accepting: Vec::new(),
+            accepting: vec![false],
             edges: Vec::new(),
             sets: vec![CharSet::any(), CharSet::non_ascii()],
         };
+        let mut known = Known::new();
         for segments in alternatives {
-            builder.path(segments);
+            builder.path(segments, &mut known);
         }
         builder.finish()
     }
@@ -233,7 +243,7 @@ impl Automaton {
 
     fn start(&self) -> Vec<usize> {
         let mut seen = Bits::new(self.states());
-        self.close(self.starts.clone(), &mut seen)
+        self.close(vec![START], &mut seen)
     }
 
     fn step(&self, states: &[usize], c: char) -> Vec<usize> {
@@ -265,20 +275,15 @@ impl Automaton {
         closed
     }
 
-    /// Breadth first over pairs of states, so that the key found is a shortest one.
+    /// Breadth first over pairs of states, so that the key found is a short one.
     pub(super) fn meet(&self, other: &Automaton) -> Meeting {
         let width = other.states();
         if self.states().saturating_mul(width) > OVERLAP_STATES_MAX {
             return Meeting::Unknown;
         }
         let mut seen = Bits::new(self.states() * width);
-        let mut pairs: Vec<Pair> = Vec::new();
-        for &left in &self.starts {
-            for &right in &other.starts {
-                seen.insert(left * width + right);
-                pairs.push(Pair { left, right, from: 0, by: None });
-            }
-        }
+        seen.insert(START);
+        let mut pairs = vec![Pair { left: START, right: START, from: 0, by: None }];
         let (mut at, mut steps) = (0, 0);
         while at < pairs.len() {
             let Pair { left, right, .. } = pairs[at];
@@ -326,7 +331,7 @@ impl Automaton {
         let letters = letters(self, other);
         let mut seen: BTreeSet<(usize, Vec<usize>)> = BTreeSet::new();
         let mut memo: BTreeMap<(Vec<usize>, char), Vec<usize>> = BTreeMap::new();
-        let mut open: Vec<_> = other.starts.iter().map(|s| (*s, self.start())).collect();
+        let mut open = vec![(START, self.start())];
         let mut steps = 0;
         while let Some((state, mine)) = open.pop() {
             if other.accepting[state] && !self.any_accepting(&mine) {
@@ -368,12 +373,9 @@ struct Pair {
 
 fn spell(pairs: &[Pair], mut at: usize) -> String {
     let mut chars = Vec::new();
-    // Starts point at pair 0, which is itself a start; every other pair comes after its origin.
-    loop {
+    // Pair 0 is the start, and every other pair comes after its origin.
+    while at > 0 {
         chars.extend(pairs[at].by);
-        if pairs[at].from >= at {
-            break;
-        }
         at = pairs[at].from;
     }
     chars.iter().rev().collect()

@@ -121,7 +121,7 @@ fn refusals_say_what_and_where() {
         (&deep, Error::TooManySegments { segments: SEGMENTS_MAX + 2, max: SEGMENTS_MAX }),
         (&many, Error::TooManyAlternatives { alternatives: 512, max: ALTERNATIVES_MAX }),
         (&nested, Error::TooDeep { at: 3 * BRACE_DEPTH_MAX, max: BRACE_DEPTH_MAX }),
-        (&wide, Error::TooManyStates { states: 16 * 2005, max: GLOB_STATES_MAX }),
+        (&wide, Error::TooManyStates { states: 1 + 16 * 2005, max: GLOB_STATES_MAX }),
         ("a\\", Error::EscapesNothing { at: 1 }),
         ("src\\a*", Error::EscapesLetter { at: 3 }),
         ("a[b", Error::UnclosedClass { at: 1 }),

@@ -9,7 +9,7 @@ use super::*;
 fn a_question_mark_matches_every_character() {
     let any = glob("x?y");
     let negated = glob("x[!/\u{e000}]y");
-    for c in ('\u{1}'..=char::MAX).filter(|c| *c != '/' && !fold::is_ignorable(*c)) {
+    for c in ('\u{1}'..='\u{2ffff}').filter(|c| *c != '/' && !fold::is_ignorable(*c)) {
         assert!(any.matches(&format!("x{c}y")), "{c:?}");
         assert!(c == '\u{e000}' || negated.matches(&format!("x{c}y")), "{c:?}");
     }
@@ -39,7 +39,7 @@ fn s2_blotting_out_characters_keeps_the_match() {
         "ậ", "ǰ", "日", "\u{94d}", "क",
     ];
     let mut random = Random(9);
-    for _ in 0..50_000 {
+    for _ in 0..20_000 {
         let chars: Vec<&str> = (0..=random.below(5)).map(|_| random.pick(CHARS)).collect();
         let name = chars.concat();
         let text: String = chars
