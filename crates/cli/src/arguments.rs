@@ -81,8 +81,13 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "ID.SECRET", hide_env_values = true)]
     pub(crate) session: Option<String>,
     /// The file with the person token
-    #[arg(long, global = true, value_name = "FILE", env = "BATON_PERSON_TOKEN_FILE",
-        hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "BATON_PERSON_TOKEN_FILE",
+        hide_env_values = true
+    )]
     pub(crate) person_token: Option<PathBuf>,
     /// An id of this operation (UUIDv7): a retry with the same id gets the first answer again
     #[arg(long, global = true, value_name = "ID")]

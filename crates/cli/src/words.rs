@@ -145,9 +145,7 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         details,
     };
     match refusal {
-        Refusal::Held(held) => {
-            problem(held_sentence(held), held_next(held), held_document(held))
-        }
+        Refusal::Held(held) => problem(held_sentence(held), held_next(held), held_document(held)),
         Refusal::WaitedInVain(held) => problem(
             format!("nobody let go in time: {}", held_sentence(held)),
             format!("baton ask {} --why 'what you need it for'", shown_word(held)),
@@ -250,7 +248,10 @@ pub(crate) fn held_sentence(held: &Held) -> String {
         (false, Some(free)) => format!("{what}: only {free} is free; {who} holds {}", held.held),
         (false, None) if held.held == held.resource => format!("{what} is held by {who}"),
         (false, None) => {
-            format!("{what} is held by {who} through {}", resources(std::slice::from_ref(&held.held)))
+            format!(
+                "{what} is held by {who} through {}",
+                resources(std::slice::from_ref(&held.held))
+            )
         }
     };
     let until = match held.until {

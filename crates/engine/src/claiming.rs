@@ -9,9 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use baton_core::claim::{Mode, Scope};
-use baton_core::claims::letting_go::{
-    self, Asked, Released, Renewed, Revoked, Target, Which,
-};
+use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
 use baton_core::claims::{Answer, Granted, Queued, Request, TTL_DEFAULT, take};
 use baton_core::context::{Actor, Observed};
 use baton_core::event::EndOfWait;
@@ -131,8 +129,7 @@ fn watch_blockers(workspace: &mut Workspace, queued: &Queued) -> Result<Vec<Owne
             holders.map(|session| get(view, session).map_err(Refusal::from)).collect()
         })?;
     let processes = sessions.into_iter().flatten().filter_map(|session| session.process);
-    let watched =
-        processes.filter_map(|process| workspace.machine.watch(&identity_of(&process)));
+    let watched = processes.filter_map(|process| workspace.machine.watch(&identity_of(&process)));
     Ok(watched.collect())
 }
 
@@ -174,12 +171,7 @@ fn attempt(
 }
 
 /// Which of the caller's claims a request means.
-fn which(
-    workspace: &Workspace,
-    cwd: &Path,
-    words: &[String],
-    all: bool,
-) -> Result<Which, Failure> {
+fn which(workspace: &Workspace, cwd: &Path, words: &[String], all: bool) -> Result<Which, Failure> {
     match all {
         true => Ok(Which::All),
         false => Ok(Which::Resources(named(&workspace.place, cwd, words)?)),
@@ -196,9 +188,13 @@ pub fn release(
     let which = which(workspace, cwd, &wanted.resources, wanted.all)?;
     let retry = operation.map(|operation| Retry::of(operation, "release", wanted));
     let commit = wanted.commit.as_deref();
-    workspace.decide_once(actor, Observed::default(), retry.as_ref(), |_| true, |view, context| {
-        letting_go::release(view, &which, commit, wanted.token, context)
-    })
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| letting_go::release(view, &which, commit, wanted.token, context),
+    )
 }
 
 pub fn renew(
@@ -239,9 +235,13 @@ pub fn ask(
 ) -> Result<Asked, Failure> {
     let resources = named(&workspace.place, cwd, &wanted.resources)?;
     let retry = operation.map(|operation| Retry::of(operation, "ask", wanted));
-    workspace.decide_once(actor, Observed::default(), retry.as_ref(), |_| true, |view, context| {
-        letting_go::ask(view, &resources, &wanted.why, context)
-    })
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| letting_go::ask(view, &resources, &wanted.why, context),
+    )
 }
 
 pub fn revoke(
@@ -258,9 +258,13 @@ pub fn revoke(
     };
     let retry = operation.map(|operation| Retry::of(operation, "revoke", wanted));
     let observed = left_by(workspace, actor, &target)?;
-    workspace.decide_once(actor, observed, retry.as_ref(), |_| true, |view, context| {
-        letting_go::revoke(view, &target, &wanted.why, context)
-    })
+    workspace.decide_once(
+        actor,
+        observed,
+        retry.as_ref(),
+        |_| true,
+        |view, context| letting_go::revoke(view, &target, &wanted.why, context),
+    )
 }
 
 fn is_claim(workspace: &mut Workspace, word: &str) -> Result<bool, Failure> {
@@ -270,11 +274,7 @@ fn is_claim(workspace: &mut Workspace, word: &str) -> Result<bool, Failure> {
 }
 
 /// What the holders would leave behind; saved before anything is taken from them.
-fn left_by(
-    workspace: &mut Workspace,
-    actor: &Actor,
-    target: &Target,
-) -> Result<Observed, Failure> {
+fn left_by(workspace: &mut Workspace, actor: &Actor, target: &Target) -> Result<Observed, Failure> {
     if !actor.person {
         return Ok(Observed::default());
     }
@@ -303,10 +303,8 @@ pub fn check(
     resources: &[Resource],
     token: Option<baton_core::id::Token>,
 ) -> Result<baton_core::check::Checked, Failure> {
-    let mut observed = Observed {
-        foreign_locks: foreign_locks(workspace, resources),
-        ..Observed::default()
-    };
+    let mut observed =
+        Observed { foreign_locks: foreign_locks(workspace, resources), ..Observed::default() };
     for look in 1.. {
         observed.complete = look > LOOKS_MAX;
         let answer = workspace.look(actor, observed.clone(), |view, context| {

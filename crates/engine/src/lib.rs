@@ -6,7 +6,7 @@
 
 pub mod api;
 pub mod claiming;
-pub mod clock;
+pub mod config;
 pub mod failure;
 pub mod filesystem;
 pub mod git;
@@ -16,6 +16,7 @@ pub mod place;
 pub mod process;
 pub mod resources;
 pub mod sessions;
+pub mod setup;
 pub mod sighting;
 pub mod store;
 pub mod whoami;

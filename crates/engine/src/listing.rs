@@ -75,7 +75,11 @@ pub fn claims(
             (Some(resources), _) => {
                 let mut claims = Scene::read(view, resources, context)?.claims;
                 claims.retain(|claim| {
-                    claim.hold.resources.iter().any(|held| resources.iter().any(|r| r.overlaps(held)))
+                    claim
+                        .hold
+                        .resources
+                        .iter()
+                        .any(|held| resources.iter().any(|r| r.overlaps(held)))
                 });
                 claims
             }

@@ -53,9 +53,8 @@ fn resource_of(located: &Located) -> Result<Resource, Failure> {
     let folder = located.kind == Kind::Folder || located.path.is_empty();
     let slash = if folder { "/" } else { "" };
     let text = if located.path.is_empty() { "." } else { &located.path };
-    Resource::literal(&format!("{text}{slash}")).map_err(|source| {
-        Refusal::BadResource { text: located.path.clone(), source }.into()
-    })
+    Resource::literal(&format!("{text}{slash}"))
+        .map_err(|source| Refusal::BadResource { text: located.path.clone(), source }.into())
 }
 
 /// A pattern means what it would mean to the shell in `cwd`, whatever the workspace's root is.

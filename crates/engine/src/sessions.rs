@@ -52,7 +52,7 @@ fn begin(
     workspace: &mut Workspace,
     actor: &Actor,
     wanted: &api::SessionStart,
-    process: Option<baton_core::sessions::Process>,
+    process: Option<sessions::Process>,
     operation: Option<&str>,
 ) -> Result<Credentials, Failure> {
     // A retry must give the same secret back, and the store must not know it: it follows from the
@@ -75,10 +75,13 @@ fn begin(
     let retry = operation.map(|operation| Retry::of(operation, "session start", wanted));
     // A session that starts another is not the one that acts afterwards.
     let starter = Actor { session: None, ..actor.clone() };
-    let started: Started =
-        workspace.decide_once(&starter, Observed::default(), retry.as_ref(), |_| true, |view, context| {
-            sessions::start(view, &request, context)
-        })?;
+    let started: Started = workspace.decide_once(
+        &starter,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| sessions::start(view, &request, context),
+    )?;
     Ok(Credentials {
         credential: format!("{}.{secret}", started.session),
         session: started.session,
@@ -119,9 +122,13 @@ pub fn end(
     let observed = left_by(workspace, &who)?;
     let retry = operation.map(|operation| Retry::of(operation, "session end", wanted));
     let grace = wanted.grace.map(|grace| grace.min(GRACE));
-    workspace.decide_once(actor, observed, retry.as_ref(), |_| true, |view, context| {
-        sessions::end(view, target.as_ref(), grace, context)
-    })
+    workspace.decide_once(
+        actor,
+        observed,
+        retry.as_ref(),
+        |_| true,
+        |view, context| sessions::end(view, target.as_ref(), grace, context),
+    )
 }
 
 /// Uncommitted changes the session would leave, saved before its claims end.
@@ -145,10 +152,7 @@ pub fn find(workspace: &mut Workspace, text: &str) -> Result<Session, Failure> {
             return Ok(session);
         }
         let named: Vec<Session> = scan(view, Query::equal(sessions::BY_NAME, text, 1))?;
-        named
-            .into_iter()
-            .next()
-            .ok_or_else(|| Refusal::UnknownSession { session: text.to_owned() })
+        named.into_iter().next().ok_or_else(|| Refusal::UnknownSession { session: text.to_owned() })
     })
 }
 
@@ -196,15 +200,23 @@ pub fn list(workspace: &mut Workspace, all: bool) -> Result<Seats, Failure> {
         let mut found: Vec<Session> =
             scan(view, Query::equal(sessions::BY_LIFE, "live", LISTED_MAX))?;
         if all {
-            found.extend(scan::<Session>(view, Query::equal(sessions::BY_LIFE, "ended", LISTED_MAX))?);
+            found.extend(scan::<Session>(
+                view,
+                Query::equal(sessions::BY_LIFE, "ended", LISTED_MAX),
+            )?);
         }
-        found.sort_by(|one, two| (one.started_at, &one.session).cmp(&(two.started_at, &two.session)));
+        found.sort_by(|one, two| {
+            (one.started_at, &one.session).cmp(&(two.started_at, &two.session))
+        });
         let mut seats = Vec::with_capacity(found.len());
         for session in found {
             let claims: Vec<baton_core::claim::Claim> =
                 scan(view, baton_core::claim::of_session(&session.session, LISTED_MAX))?;
             let dead = || {
-                session.process.as_ref().is_some_and(|process| life_of(&machine, process) == Seen::Dead)
+                session
+                    .process
+                    .as_ref()
+                    .is_some_and(|process| life_of(&machine, process) == Seen::Dead)
             };
             let state = match session.life {
                 Life::Ended { .. } => SeatState::Ended,

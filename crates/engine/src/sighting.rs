@@ -70,11 +70,7 @@ pub fn sight(workspace: &Workspace, claim: &Claim, life: Life) -> Result<Sightin
     Ok(Sighting { life, dirty: dirty.iter().filter_map(literal).collect(), rescue })
 }
 
-fn save(
-    workspace: &Workspace,
-    claim: &Claim,
-    dirty: &[String],
-) -> Result<Option<String>, Failure> {
+fn save(workspace: &Workspace, claim: &Claim, dirty: &[String]) -> Result<Option<String>, Failure> {
     let Some(root) = tree_root(workspace, &claim.hold.tree) else {
         return Ok(None);
     };
@@ -108,9 +104,8 @@ fn dirty_paths(workspace: &Workspace, claim: &Claim) -> Result<Vec<String>, Fail
     }
     let dirty = Git::in_tree(&root)?.status_dirty(&prefixes)?;
     let held = |path: &String| {
-        Resource::literal(path).is_ok_and(|path| {
-            claim.hold.resources.iter().any(|resource| resource.overlaps(&path))
-        })
+        Resource::literal(path)
+            .is_ok_and(|path| claim.hold.resources.iter().any(|resource| resource.overlaps(&path)))
     };
     Ok(dirty.into_iter().filter(held).collect())
 }
@@ -120,9 +115,7 @@ fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
     if *tree == workspace.tree {
         return Some(workspace.place.root.clone());
     }
-    workspace.place.trees()
-        .into_iter()
-        .find_map(|(id, root)| (id == tree.0).then_some(root))
+    workspace.place.trees().into_iter().find_map(|(id, root)| (id == tree.0).then_some(root))
 }
 
 fn claim_and_session(
@@ -172,8 +165,8 @@ fn waiter_gone(
     use baton_core::waiting::{self, Waiter};
 
     let query = Query::equal(waiting::BY_SESSION, holder.session.as_str(), 64);
-    let waiters: Vec<Waiter> = workspace
-        .look(&Actor::default(), Observed::default(), |view, _| Ok(scan(view, query)?))?;
+    let waiters: Vec<Waiter> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| Ok(scan(view, query)?))?;
     let mut changed = false;
     for waiter in waiters {
         let dead = waiter
@@ -193,8 +186,10 @@ pub fn bury(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Fail
     use baton_core::claim::of_session;
     use baton_core::view::scan;
 
-    let record: Option<Session> = workspace
-        .look(&Actor::default(), Observed::default(), |view, _| Ok(get(view, session.as_str())?))?;
+    let record: Option<Session> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            Ok(get(view, session.as_str())?)
+        })?;
     let Some(process) = record.and_then(|record| record.process) else {
         return Ok(false);
     };

@@ -9,11 +9,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use baton_core::event::Durability;
-use baton_core::id::Position;
 use baton_core::journal::{Entry, Head};
 use baton_core::overlay::Change;
 use baton_core::time::Moment;
 use baton_core::view::{Row, View};
+
+use crate::place::Place;
+use crate::process::Machine;
+use surroundings::Surroundings;
 
 pub use error::Error;
 
@@ -21,6 +24,7 @@ mod error;
 pub mod memory;
 pub mod postgres;
 pub mod sqlite;
+pub mod surroundings;
 
 /// The version of the stored layout. Another one is refused, never half understood (S21).
 pub const SCHEMA_VERSION: u32 = 1;
@@ -100,6 +104,21 @@ pub trait Store: std::fmt::Debug {
     fn describe(&self) -> String;
 }
 
+/// Opens the store of a workspace: the shared one at `address`, or its own.
+pub fn open(
+    place: &Place,
+    machine: &Machine,
+    address: Option<&str>,
+) -> Result<Box<dyn Store>, Error> {
+    match address {
+        None => {
+            let around = Surroundings::of(machine, &place.test_hooks(), &place.store)?;
+            Ok(Box::new(sqlite::Sqlite::open_in(&place.store, around)?))
+        }
+        Some(address) => Err(Error::BadAddress { detail: address.to_owned() }),
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
     /// Something was committed.
@@ -112,4 +131,19 @@ pub enum Woken {
 pub trait News {
     /// Sleeps until there is news, one of `also` is ready, or the time is over.
     fn wait(&mut self, at_most: Duration, also: &[BorrowedFd<'_>]) -> Result<Woken, Error>;
+}
+
+/// The entries must go on where the journal stands; anything else is a defect of the caller.
+fn check_order(state: &State, entries: &[Entry]) -> Result<(), Error> {
+    let (epoch, mut number) = (state.epoch, state.head.position.number);
+    for entry in entries {
+        let at = entry.position;
+        if at.number != number + 1 || at.epoch != epoch {
+            return Err(Error::Backend {
+                detail: format!("{at} does not follow {epoch}.{number}"),
+            });
+        }
+        number += 1;
+    }
+    Ok(())
 }

@@ -129,8 +129,8 @@ impl Workspace {
             }
             let (mut events, answer) = rule(view, context)?;
             if keep(&answer) {
-                let text = serde_json::to_string(&answer)
-                    .map_err(|error| Unreadable(Box::new(error)))?;
+                let text =
+                    serde_json::to_string(&answer).map_err(|error| Unreadable(Box::new(error)))?;
                 let kept = Operation {
                     operation: retry.operation.clone(),
                     session,
@@ -165,8 +165,7 @@ impl Written {
             head = entry.head();
             entries.push(entry);
         }
-        let durability =
-            events.iter().map(Event::durability).max().unwrap_or(Durability::Process);
+        let durability = events.iter().map(Event::durability).max().unwrap_or(Durability::Process);
         Self { events, entries, durability }
     }
 

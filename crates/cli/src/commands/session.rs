@@ -46,7 +46,8 @@ fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
     // Who starts a session need not be one: a stale credential in the environment is no obstacle.
     let mut anonymous = common.clone();
     anonymous.session = None;
-    let mut desk = Desk::open_with(&anonymous, whoami::Hints { environment: None, ..hints(common) })?;
+    let mut desk =
+        Desk::open_with(&anonymous, whoami::Hints { environment: None, ..hints(common) })?;
     let operation = desk.operation.clone();
     let actor = desk.actor.clone();
     let started = sessions::start(&mut desk.workspace, &actor, wanted, operation.as_deref())?;

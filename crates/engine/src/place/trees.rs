@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{Place, TREE_FILE, TreeKind};
 
 /// A tree's id and the folder it stands in.
-pub type KnownTree = (String, PathBuf);
+pub(crate) type KnownTree = (String, PathBuf);
 
 impl Place {
     /// Every tree that has been used with Baton and still stands.

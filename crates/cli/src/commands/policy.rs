@@ -1,0 +1,10 @@
+//! Stand-in until its engineer is done.
+use crate::arguments::Common;
+use crate::desk::Outcome;
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Policy {
+    Show,
+}
+pub(crate) fn run(_: &Common, _: &Policy) -> Outcome {
+    todo!()
+}

@@ -1,0 +1,4 @@
+//! Every integration test of the engine, in one binary.
+
+mod forgotten;
+mod store;
