@@ -11,6 +11,7 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -306,6 +307,8 @@ impl Programs {
         command.args(["-c", script, "sh"]);
         command.arg(self.folder.join("pg_ctl")).arg(data).arg(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Ctrl-C goes to the whole group of the terminal: the watcher must outlive it to act on it.
+        command.process_group(0);
         command.spawn().map_err(|source| Error::Io {
             doing: "starting the watcher of the server",
             path: folder.to_owned(),
