@@ -463,4 +463,16 @@ mod tests {
                 < version_in(Path::new("/usr/lib/postgresql/17/bin"))
         );
     }
+
+    /// Ctrl-C ends everything in the terminal's group; a watcher in it could stop no server.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_watcher_is_in_a_group_of_its_own() {
+        let cluster = Cluster::start(&std::env::temp_dir()).unwrap();
+        let watcher = cluster.watcher.as_ref().unwrap().id().to_string();
+        let told = fs::read_to_string(format!("/proc/{watcher}/stat")).unwrap();
+        // After the name in brackets: state, parent, group.
+        let group = told.rsplit(')').next().unwrap().split_whitespace().nth(2);
+        assert_eq!(group, Some(watcher.as_str()));
+    }
 }

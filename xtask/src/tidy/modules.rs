@@ -161,10 +161,14 @@ mod tests {
     fn a_source_that_no_mod_names_is_found() {
         let files = [
             ("x/Cargo.toml", ""),
-            ("x/src/lib.rs", "pub mod a; // mod lost;\n#[cfg(test)] mod tests { mod deep; }"),
+            (
+                "x/src/lib.rs",
+                "pub mod a; // mod lost;\n#[cfg(test)] mod tests { mod deep; }\nmod after;",
+            ),
             ("x/src/a.rs", "mod b; fn f() { \"mod lost;\"; }"),
             ("x/src/a/b.rs", "#[path = \"../odd.rs\"] mod c;"),
             ("x/src/odd.rs", ""),
+            ("x/src/after.rs", ""),
             ("x/src/tests/deep.rs", ""),
             ("x/src/main.rs", "mod old;"),
             ("x/src/old/mod.rs", "mod neighbour;"),
