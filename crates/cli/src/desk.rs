@@ -57,10 +57,6 @@ impl Desk {
         Ok(desk)
     }
 
-    pub(crate) fn op(&self) -> Option<&str> {
-        self.operation.as_deref()
-    }
-
     /// The answer, as a document or in words.
     pub(crate) fn answer<T: Serialize>(&self, reply: &T, words: impl FnOnce(&T, bool) -> String) {
         answer(self.json, reply, words);
