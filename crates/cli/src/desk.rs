@@ -33,10 +33,10 @@ pub(crate) type Outcome = Result<ExitCode, Problem>;
 impl Desk {
     /// Opens the workspace and finds out who acts.
     pub(crate) fn open(common: &Common) -> Result<Self, Problem> {
-        Self::open_with(common, hints(common))
+        Self::open_with(common, &hints(common))
     }
 
-    pub(crate) fn open_with(common: &Common, hints: Hints) -> Result<Self, Problem> {
+    pub(crate) fn open_with(common: &Common, hints: &Hints) -> Result<Self, Problem> {
         let cwd = folder(common)?;
         let workspace = Workspace::open(&cwd, address().as_deref())?;
         let mut desk = Self {
@@ -46,7 +46,7 @@ impl Desk {
             json: common.json,
             operation: operation(common)?,
         };
-        desk.actor = whoami::actor(&mut desk.workspace, &hints)?;
+        desk.actor = whoami::actor(&mut desk.workspace, hints)?;
         Ok(desk)
     }
 

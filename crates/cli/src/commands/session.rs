@@ -47,7 +47,7 @@ fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
     let mut anonymous = common.clone();
     anonymous.session = None;
     let mut desk =
-        Desk::open_with(&anonymous, whoami::Hints { environment: None, ..hints(common) })?;
+        Desk::open_with(&anonymous, &whoami::Hints { environment: None, ..hints(common) })?;
     let operation = desk.operation.clone();
     let actor = desk.actor.clone();
     let started = sessions::start(&mut desk.workspace, &actor, wanted, operation.as_deref())?;
