@@ -1,1 +1,3 @@
 //! The deeds of Baton.
+
+pub mod store;

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use baton_core::event::Durability;
-use baton_core::id::Position;
 use baton_core::journal::{Entry, Head};
 use baton_core::overlay::Change;
 use baton_core::time::Moment;
@@ -18,9 +17,8 @@ use baton_core::view::{Row, View};
 pub use error::Error;
 
 mod error;
-pub mod memory;
+
 pub mod postgres;
-pub mod sqlite;
 
 /// The version of the stored layout. Another one is refused, never half understood (S21).
 pub const SCHEMA_VERSION: u32 = 1;
