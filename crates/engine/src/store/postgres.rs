@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use postgres::types::Type;
+use tokio_postgres::types::Type;
 
 use self::address::Address;
 use self::schema::Place;
@@ -107,11 +107,11 @@ impl Postgres {
              AND remote IS NOT DISTINCT FROM $2 AND id !~ '[^0-9a-f]' ORDER BY number",
             &[(&root_commit, Type::TEXT), (&remote, Type::TEXT)],
         )?;
-        let found = |row: &postgres::Row| {
+        let found = |row: &tokio_postgres::Row| {
             Ok(Found { id: row.try_get(0)?, root_commit: row.try_get(1)?, remote: row.try_get(2)? })
         };
-        let found: Result<Vec<Found>, postgres::Error> = rows.iter().map(found).collect();
-        found.map_err(|error| wire::failed(&self.address, &error))
+        let found: Result<Vec<Found>, batch::Odd> = rows.iter().map(found).collect();
+        found.map_err(|error| decision::told(self, error))
     }
 
     pub fn open_workspace(self, id: &str) -> Result<Workspace, Error> {
@@ -131,7 +131,7 @@ impl Postgres {
         &mut self,
         sql: &str,
         parameters: wire::Parameters<'_>,
-    ) -> Result<Vec<postgres::Row>, Error> {
+    ) -> Result<Vec<tokio_postgres::Row>, Error> {
         let answer = self.wire.query(sql, parameters);
         answer.map_err(|error| wire::failed(&self.address, &error))
     }
@@ -190,7 +190,7 @@ impl Workspace {
         &mut self,
         sql: &str,
         parameters: wire::Parameters<'_>,
-    ) -> Result<Vec<postgres::Row>, Error> {
+    ) -> Result<Vec<tokio_postgres::Row>, Error> {
         self.server.reconnect_if_lost()?;
         let answer = self.server.query(sql, parameters);
         match answer {
@@ -224,7 +224,7 @@ impl Store for Workspace {
              JOIN baton.workspaces w ON w.number = t.workspace AND w.id = $1) ON t.key = $2",
             &[(&id, Type::TEXT), (&key, Type::TEXT)],
         )?;
-        let unread = |error: postgres::Error| wire::failed(&self.server.address, &error);
+        let unread = |error| decision::told(&self.server, batch::Odd::Column(error));
         let Some(row) = rows.first() else { return Ok(None) };
         let version: i32 = row.try_get(0).map_err(unread)?;
         schema::check(u32::try_from(version).unwrap_or(0))?;

@@ -14,8 +14,8 @@ use baton_core::journal::{Entry, Hash, Head, follows};
 use baton_core::overlay::Change;
 use baton_core::time::Moment;
 use baton_core::view::{index_entries, kind_named};
-use postgres::types::Type;
 use serde::{Deserialize, Serialize};
+use tokio_postgres::types::Type;
 
 use super::batch::{self, Outcome};
 use super::decision::{roll_back, told};
@@ -229,7 +229,7 @@ fn set_aside(server: &mut Postgres, id: &Id) -> Result<u32, Error> {
     let earlier: i64 = rows
         .first()
         .map_or(Ok(0), |row| row.try_get(0))
-        .map_err(|error| wire::failed(&server.address, &error))?;
+        .map_err(|error| told(server, error.into()))?;
     Ok(highest.max(u32::try_from(earlier).unwrap_or(u32::MAX)))
 }
 
@@ -266,7 +266,7 @@ fn insert_workspace(
         ],
     )?;
     let number = rows.first().map(|row| row.try_get(0));
-    let number = number.transpose().map_err(|error| wire::failed(&server.address, &error))?;
+    let number = number.transpose().map_err(|error| told(server, error.into()))?;
     number.ok_or_else(|| Error::Backend { detail: "the workspace was not made".to_owned() })
 }
 

@@ -7,10 +7,10 @@
 use baton_core::journal::Entry;
 use baton_core::overlay::Change;
 use baton_core::view::{Query, Row, kind_named};
-use postgres::types::Type;
+use tokio_postgres::types::Type;
 
 use super::schema::HEAD_CHARACTERS;
-use super::wire::Wire;
+use super::wire::{self, Wire};
 
 const READ: &str = r#"
 SELECT q.n, r.kind, r.key, r.version, r.body, ''::text COLLATE "C" AS value
@@ -149,7 +149,9 @@ fn cut(text: &str) -> (&str, bool) {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Odd {
     #[error("the server did not answer")]
-    Server(#[from] postgres::Error),
+    Server(#[from] wire::Failure),
+    #[error("a column of the answer cannot be read")]
+    Column(#[from] tokio_postgres::Error),
     #[error("a record of kind {kind:?} belongs to a newer Baton")]
     Kind { kind: String },
     #[error("a record's number {number} cannot be")]
@@ -203,7 +205,7 @@ pub(super) fn read(
 }
 
 /// A record from four columns: kind, key, version, body.
-pub(super) fn record(row: &postgres::Row, at: usize) -> Result<Row, Odd> {
+pub(super) fn record(row: &tokio_postgres::Row, at: usize) -> Result<Row, Odd> {
     let kind: &str = row.try_get(at)?;
     let version: i64 = row.try_get(at + 2)?;
     Ok(Row {
@@ -360,7 +362,7 @@ pub(super) fn write(
 
 /// The store must have found what the decision read: another count is damage or a bug, and the
 /// transaction is given up.
-fn counted(rows: &[postgres::Row], writes: &Writes<'_>, entries: usize) -> Result<(), Odd> {
+fn counted(rows: &[tokio_postgres::Row], writes: &Writes<'_>, entries: usize) -> Result<(), Odd> {
     let expected: [(&'static str, usize); 6] = [
         ("records written", writes.put.0.len()),
         ("records removed", writes.gone.0.len()),

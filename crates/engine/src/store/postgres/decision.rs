@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use baton_core::event::Durability;
 use baton_core::journal::Head;
 use baton_core::view::{Query, Row, Unreadable, View};
-use postgres::types::Type;
+use tokio_postgres::types::Type;
 
 use super::Postgres;
 use super::batch::{self, Odd, Outcome};
@@ -97,7 +97,9 @@ impl<'a> Decision<'a> {
 pub(super) fn told(server: &Postgres, error: Odd) -> Error {
     match error {
         Odd::Server(error) => wire::failed(&server.address, &error),
-        Odd::Kind { .. } | Odd::Nul { .. } => Error::Backend { detail: error.to_string() },
+        Odd::Column(_) | Odd::Kind { .. } | Odd::Nul { .. } => {
+            Error::Backend { detail: error.to_string() }
+        }
         Odd::Number { .. } | Odd::Count { .. } => {
             Error::Corrupt { path: server.address.url().into(), detail: error.to_string() }
         }

@@ -8,7 +8,7 @@ use baton_core::id::Position;
 use baton_core::journal::{Entry, Hash, Head};
 use baton_core::time::Moment;
 use baton_core::view::{Query, Row, Unreadable, View};
-use postgres::types::Type;
+use tokio_postgres::types::Type;
 
 use super::batch::{self, Odd};
 use super::decision::{read, roll_back, told};
@@ -31,7 +31,7 @@ impl<'a> Look<'a> {
         &self,
         sql: &str,
         parameters: wire::Parameters<'_>,
-        read: impl Fn(&postgres::Row) -> Result<R, Odd>,
+        read: impl Fn(&tokio_postgres::Row) -> Result<R, Odd>,
     ) -> Result<Vec<R>, Error> {
         let mut server = self.server.borrow_mut();
         let rows = server.query(sql, parameters)?;
@@ -111,7 +111,7 @@ fn clamped(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn entry(row: &postgres::Row) -> Result<Entry, Odd> {
+fn entry(row: &tokio_postgres::Row) -> Result<Entry, Odd> {
     let natural = |at: usize| -> Result<u64, Odd> {
         let number: i64 = row.try_get(at)?;
         u64::try_from(number).map_err(|_| Odd::Number { number })

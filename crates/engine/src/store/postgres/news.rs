@@ -9,28 +9,25 @@
 use std::future::poll_fn;
 use std::os::fd::BorrowedFd;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Runtime;
-use tokio_postgres::{AsyncMessage, Client};
 
 use super::address::Address;
 use super::state::Id;
-use super::{tls, wire};
+use super::wire::{self, Failure, Socket};
 use crate::store::{Error, News, Woken};
 
 /// How long commits send notifications after a listener last said that it listens.
 const LEASE: Duration = Duration::from_secs(60);
 const LEASE_RENEWED_AFTER: Duration = Duration::from_secs(30);
-const REGISTER_TIMEOUT_MS: u64 = 10_000;
+const REGISTER_MAX: Duration = Duration::from_secs(10);
 /// Between two attempts to reach a server that is away.
 const BACK_OFF_MIN: Duration = Duration::from_millis(200);
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
-
-type Messages = Poll<Option<Result<AsyncMessage, tokio_postgres::Error>>>;
 
 pub(super) struct Listener {
     address: Address,
@@ -40,99 +37,44 @@ pub(super) struct Listener {
     line: Option<Line>,
 }
 
-/// A connection that listens. The client must live as long as the messages are read.
+/// A connection that listens.
 struct Line {
-    client: Client,
-    poll: Box<dyn FnMut(&mut Context<'_>) -> Messages>,
-    heard: bool,
-    registered: Option<Instant>,
+    socket: Socket,
+    registered: Instant,
 }
-
-/// The connection ended.
-struct Gone(Option<tokio_postgres::Error>);
 
 impl Listener {
     pub(super) fn start(address: Address, id: Id) -> Result<Self, Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(
-            |source| Error::Io { doing: "preparing to listen", path: address.url().into(), source },
-        )?;
+        let runtime = wire::runtime(&address)?;
         let line = runtime.block_on(Line::open(&address, &id))?;
         Ok(Self { address, id, runtime, line: Some(line) })
     }
 }
 
 impl Line {
-    /// Listens first and registers then, so that nothing falls in between.
     async fn open(address: &Address, id: &Id) -> Result<Self, Error> {
-        let connected = address.config.connect(tls::connector(address)?).await;
-        let (client, mut connection) = connected.map_err(|error| wire::refused(address, &error))?;
-        let poll = Box::new(move |cx: &mut Context<'_>| connection.poll_message(cx));
-        let mut line = Self { client, poll, heard: false, registered: None };
-        line.register(id).await.map_err(|gone| gone.told(address))?;
+        let socket = Socket::open(address).await?;
+        let mut line = Self { socket, registered: Instant::now() };
+        line.register(id).await.map_err(|failure| wire::failed(address, &failure))?;
         Ok(line)
     }
 
-    /// Says that somebody listens. Waits for a decision under way: see the top of this file.
-    async fn register(&mut self, id: &Id) -> Result<(), Gone> {
+    /// Listens and says so. Waits for a decision under way: see the top of this file.
+    async fn register(&mut self, id: &Id) -> Result<(), Failure> {
         let lease = LEASE.as_millis();
         let renew = LEASE_RENEWED_AFTER.as_millis();
+        let limit = REGISTER_MAX.as_millis();
         let now = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
         let sql = format!(
-            "LISTEN {}; SET statement_timeout = {REGISTER_TIMEOUT_MS}; \
+            "SET statement_timeout = {limit}; LISTEN {}; \
              UPDATE baton.workspaces SET waiting_until = {now} + {lease} \
              WHERE id = '{}' AND waiting_until < {now} + {renew}",
             id.channel(),
             id.as_str(),
         );
-        let Self { client, poll, heard, .. } = self;
-        let mut asked = pin!(client.batch_execute(&sql));
-        let answered = poll_fn(|cx| match listen(poll, heard, cx) {
-            Poll::Ready(gone) => Poll::Ready(Err(gone)),
-            Poll::Pending => asked.as_mut().poll(cx).map_err(|error| Gone(Some(error))),
-        });
-        answered.await?;
-        self.registered = Some(Instant::now());
+        self.socket.batch(&sql, REGISTER_MAX * 2).await?;
+        self.registered = Instant::now();
         Ok(())
-    }
-
-    /// True when there is a notification, false when the connection ended.
-    async fn hear(&mut self) -> bool {
-        let Self { poll, heard, .. } = self;
-        let ended = poll_fn(|cx| match listen(poll, heard, cx) {
-            Poll::Pending if *heard => Poll::Ready(false),
-            ended => ended.map(|_| true),
-        });
-        !ended.await
-    }
-
-    fn must_register(&self) -> bool {
-        self.registered.is_none_or(|at| at.elapsed() >= LEASE_RENEWED_AFTER)
-    }
-}
-
-/// Takes in what the server sent. Ready when the connection has ended.
-fn listen(
-    poll: &mut dyn FnMut(&mut Context<'_>) -> Messages,
-    heard: &mut bool,
-    cx: &mut Context<'_>,
-) -> Poll<Gone> {
-    loop {
-        match poll(cx) {
-            Poll::Ready(Some(Ok(AsyncMessage::Notification(_)))) => *heard = true,
-            Poll::Ready(Some(Ok(_))) => {}
-            Poll::Ready(Some(Err(error))) => return Poll::Ready(Gone(Some(error))),
-            Poll::Ready(None) => return Poll::Ready(Gone(None)),
-            Poll::Pending => return Poll::Pending,
-        }
-    }
-}
-
-impl Gone {
-    fn told(&self, address: &Address) -> Error {
-        match &self.0 {
-            Some(error) => wire::failed(address, error),
-            None => Error::Unreachable { detail: "the connection ended".to_owned() },
-        }
     }
 }
 
@@ -162,7 +104,8 @@ fn watched<'a>(
     address: &Address,
     also: &[BorrowedFd<'a>],
 ) -> Result<Vec<AsyncFd<BorrowedFd<'a>>>, Error> {
-    let watch = |fd: &BorrowedFd<'a>| AsyncFd::register_with_interest(*fd, Interest::READABLE);
+    #[expect(deprecated, reason = "unsound only for types whose descriptor may change or close")]
+    let watch = |fd: &BorrowedFd<'a>| AsyncFd::with_interest(*fd, Interest::READABLE);
     let watched: Result<Vec<_>, _> = also.iter().map(watch).collect();
     watched.map_err(|source| Error::Io {
         doing: "watching another descriptor",
@@ -184,16 +127,17 @@ async fn next_news(address: &Address, id: &Id, line: &mut Option<Line>) {
             }
             continue;
         };
-        if open.must_register() && open.register(id).await.is_err() {
-            *line = None;
-            continue;
-        }
-        if std::mem::take(&mut open.heard) {
+        if std::mem::take(&mut open.socket.heard) {
             return;
         }
-        let renewal = open.registered.unwrap_or_else(Instant::now) + LEASE_RENEWED_AFTER;
-        let heard = tokio::time::timeout_at(renewal.into(), open.hear()).await;
-        if heard == Ok(false) {
+        let renewal = open.registered + LEASE_RENEWED_AFTER;
+        let heard = tokio::time::timeout_at(renewal.into(), open.socket.hear()).await;
+        let lost = match heard {
+            Ok(heard) => !heard,
+            // Nothing for a while: say again that somebody listens.
+            Err(_) => open.register(id).await.is_err(),
+        };
+        if lost {
             *line = None;
         }
     }

@@ -137,7 +137,7 @@ impl Place {
 
 /// Makes the tables if they are missing and checks their version.
 pub(super) fn prepare(wire: &mut Wire, address: &Address) -> Result<Place, Error> {
-    let failed = |error: postgres::Error| wire::failed(address, &error);
+    let failed = |error: wire::Failure| wire::failed(address, &error);
     let (place, there, standby) = look(wire, address)?;
     if standby {
         return Err(is_standby());
@@ -185,7 +185,7 @@ fn look(wire: &mut Wire, address: &Address) -> Result<(Place, bool, bool), Error
                      THEN 1 ELSE 0 END, to_regclass('baton.layout') IS NOT NULL, \
                      pg_is_in_recovery(), \
                      (SELECT oid FROM pg_database WHERE datname = current_database())";
-    let failed = |error: postgres::Error| wire::failed(address, &error);
+    let failed = |error: wire::Failure| wire::failed(address, &error);
     let rows = wire.batch(permitted).map_err(failed)?;
     let row = rows.first();
     let text = |at: usize| row.and_then(|row| row.get(at)).unwrap_or_default().to_owned();

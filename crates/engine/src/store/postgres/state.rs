@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use baton_core::id::Position;
 use baton_core::journal::{Hash, Head};
 use baton_core::time::Moment;
-use postgres::SimpleQueryRow;
+use tokio_postgres::SimpleQueryRow;
 
 use super::address::Address;
 use super::schema::{self, Place};
@@ -22,6 +22,8 @@ const STATEMENT_MS_MAX: u64 = 30_000;
 const IDLE_UNDER_LOCK_MS_MAX: u64 = 10_000;
 /// How often a conflict with somebody else's statement is tried again.
 const CONFLICT_RETRIES_MAX: u32 = 3;
+
+const PATIENCE_MS_MAX: u128 = 600_000;
 
 const ID_HEX_DIGITS: std::ops::RangeInclusive<usize> = 8..=48;
 
@@ -77,9 +79,13 @@ pub(super) fn open(
 ) -> Result<Standing, Error> {
     let started = Instant::now();
     let sql = opening_sql(id, opening);
+    let wait = match opening {
+        Opening::Decide(patience) => *patience,
+        Opening::Look => Duration::ZERO,
+    };
     let mut conflicts = 0;
     loop {
-        let error = match wire.batch(&sql) {
+        let error = match wire.batch_after(&sql, wait) {
             Ok(rows) => {
                 let standing = read(&rows, address, place);
                 if standing.is_err() {
@@ -106,7 +112,7 @@ fn opening_sql(id: &Id, opening: &Opening) -> String {
         // The lock timeout counts for each of the two waits a busy row takes; the statement
         // timeout bounds them together. Zero would mean no limit.
         Opening::Decide(patience) => {
-            let patience = patience.as_millis().clamp(1, 86_400_000);
+            let patience = patience.as_millis().clamp(1, PATIENCE_MS_MAX);
             format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
                  SET LOCAL idle_in_transaction_session_timeout = {IDLE_UNDER_LOCK_MS_MAX}; \
@@ -245,7 +251,7 @@ fn diagnosed(
     wire: &mut Wire,
     address: &Address,
     id: &Id,
-    error: &postgres::Error,
+    error: &wire::Failure,
     started: Instant,
 ) -> Error {
     if wire::is_timeout(error) || wire::is_conflict(error) {

@@ -1,0 +1,5 @@
+//! One test binary for the engine.
+
+mod store {
+    mod postgres;
+}
