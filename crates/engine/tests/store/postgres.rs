@@ -12,7 +12,7 @@ use baton_core::sessions::{BY_NAME, Life, Session};
 use baton_core::time::{Moment, Span};
 use baton_core::view::{Query, Record, get, put};
 use baton_engine::store::postgres::{Postgres, Workspace};
-use baton_engine::store::{Commit, Error, Snapshot, State, Store, Transaction, Woken};
+use baton_engine::store::{Commit, Error, State, Store, Transaction, Woken};
 use baton_testing::cluster::{self, Cluster, PASSWORD};
 
 const PATIENCE: Duration = Duration::from_secs(10);
