@@ -17,8 +17,10 @@ use baton_core::view::{Row, View};
 pub use error::Error;
 
 mod error;
-
+pub mod memory;
 pub mod postgres;
+pub mod sqlite;
+pub mod surroundings;
 
 /// The version of the stored layout. Another one is refused, never half understood (S21).
 pub const SCHEMA_VERSION: u32 = 1;
@@ -110,4 +112,19 @@ pub enum Woken {
 pub trait News {
     /// Sleeps until there is news, one of `also` is ready, or the time is over.
     fn wait(&mut self, at_most: Duration, also: &[BorrowedFd<'_>]) -> Result<Woken, Error>;
+}
+
+/// The entries must go on where the journal stands; anything else is a defect of the caller.
+fn check_order(state: &State, entries: &[Entry]) -> Result<(), Error> {
+    let (epoch, mut number) = (state.epoch, state.head.position.number);
+    for entry in entries {
+        let at = entry.position;
+        if at.number != number + 1 || at.epoch != epoch {
+            return Err(Error::Backend {
+                detail: format!("{at} does not follow {epoch}.{number}"),
+            });
+        }
+        number += 1;
+    }
+    Ok(())
 }

@@ -1,5 +1,4 @@
-//! One test binary for the engine.
+//! Every integration test of the engine, in one binary.
 
-mod store {
-    mod postgres;
-}
+mod forgotten;
+mod store;

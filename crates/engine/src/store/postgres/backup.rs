@@ -197,7 +197,8 @@ fn restore_into(
     if head != whole {
         return Err(source.damaged("its journal does not end where its heading says"));
     }
-    let committed = server.wire.batch("COMMIT");
+    // Whoever listens reads again, whatever the lease says: it stands in the row set aside.
+    let committed = server.wire.batch(&format!("NOTIFY {}; COMMIT", id.channel()));
     committed.map(drop).map_err(|error| {
         let told = wire::failed(&server.address, &error);
         if wire::is_lost(&error) {
@@ -248,11 +249,13 @@ fn insert_workspace(
     let rows = server.query(
         "INSERT INTO baton.workspaces (id, root_commit, remote, created_at, epoch, head_number, \
          head_at, head_hash, epoch_max, epoch_floor, raised_because, server, timeline, \
-         archived_epoch, archived_number, archived_at, archived_hash) \
+         archived_epoch, archived_number, archived_at, archived_hash, waiting_until) \
          VALUES ($1, $2, $3, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, $4, \
          $5, $6, $7, $8, $8 + 1, 'a backup was restored', 'restored', 0, \
          CASE WHEN $9 THEN $4 END, CASE WHEN $9 THEN $5 END, CASE WHEN $9 THEN $6 END, \
-         CASE WHEN $9 THEN $7 END) RETURNING number",
+         CASE WHEN $9 THEN $7 END, (SELECT coalesce(max(waiting_until), 0) \
+         FROM baton.workspaces WHERE starts_with(id, $1 || '.before-restore-'))) \
+         RETURNING number",
         &[
             (&id.as_str(), Type::TEXT),
             (&heading.root_commit, Type::TEXT),

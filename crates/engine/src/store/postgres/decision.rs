@@ -14,7 +14,7 @@ use super::Postgres;
 use super::batch::{self, Odd, Outcome};
 use super::state::{Id, Standing};
 use super::wire::{self, Wire};
-use crate::store::{Commit, Error, State, Transaction};
+use crate::store::{Commit, Error, State, Transaction, check_order};
 
 pub(super) struct Decision<'a> {
     server: RefCell<&'a mut Postgres>,
@@ -30,10 +30,11 @@ impl<'a> Decision<'a> {
 
     fn write(&self, commit: &Commit<'_>) -> Result<(), Error> {
         let State { head, epoch, failed_over_at, .. } = &self.standing.state;
+        check_order(&self.standing.state, commit.entries)?;
         let after = commit.entries.last().map_or_else(|| head.clone(), |entry| entry.head());
         // Whoever wrote the server's name without raising the epoch would hide the failover.
         if after.position.epoch < *epoch {
-            let detail = format!("entry {} is not of epoch {epoch}", after.position);
+            let detail = format!("a commit without entries cannot begin epoch {epoch}");
             return Err(Error::Backend { detail });
         }
         let channel = self.id.channel();

@@ -1,0 +1,89 @@
+//! What SQLite's refusals mean to Baton.
+//!
+//! Owns the one table from SQLite's codes to [`Error`]. Keeps the difference that matters most:
+//! whether a failed commit is "not done" or "unknown".
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+
+use crate::store::Error;
+
+/// For anything but COMMIT: whatever it was, nothing was changed.
+pub(super) fn not_done(path: &Path, error: &rusqlite::Error) -> Error {
+    let path = path.to_owned();
+    let detail = error.to_string();
+    let rusqlite::Error::SqliteFailure(code, _) = error else {
+        return Error::Corrupt { path, detail };
+    };
+    match code.code {
+        ErrorCode::CannotOpen => cannot_open(path, detail),
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Corrupt { path, detail },
+        ErrorCode::DiskFull => Error::Full { path },
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Error::ReadOnly { path },
+        // The gate keeps Baton's own writers apart, so this is another program: a shell.
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy { pid: 0, waited_ms: 0 },
+        ErrorCode::SystemIoFailure if code.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
+            Error::Full { path }
+        }
+        ErrorCode::SystemIoFailure => Error::Io {
+            doing: "reading or writing the store",
+            path,
+            source: io::Error::other(detail),
+        },
+        _ => Error::Backend { detail },
+    }
+}
+
+/// For COMMIT. The commit mark is the last thing written to the log, so a failed *write* means that
+/// it is not there. A failed sync, or a failure after it, leaves a mark that recovery may find.
+pub(super) fn of_commit(path: &Path, error: &rusqlite::Error) -> Error {
+    let rusqlite::Error::SqliteFailure(code, _) = error else {
+        return Error::OutcomeUnknown { detail: error.to_string() };
+    };
+    match code.code {
+        ErrorCode::DiskFull
+        | ErrorCode::ReadOnly
+        | ErrorCode::DatabaseBusy
+        | ErrorCode::ConstraintViolation => not_done(path, error),
+        ErrorCode::SystemIoFailure if code.extended_code == ffi::SQLITE_IOERR_WRITE => {
+            not_done(path, error)
+        }
+        _ => Error::OutcomeUnknown { detail: error.to_string() },
+    }
+}
+
+/// SQLite says only that it could not open the file; the file itself says why.
+fn cannot_open(path: PathBuf, detail: String) -> Error {
+    let source = match std::fs::metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Error::Missing { path },
+        Err(error) => error,
+        Ok(data) if data.is_dir() => return Error::Folder { path },
+        Ok(_) => match rustix::fs::access(&path, rustix::fs::Access::READ_OK) {
+            Err(error) => error.into(),
+            // The file can be read, so it is the log or the index beside it that cannot be made.
+            Ok(()) if folder_is_closed(&path) => return Error::ReadOnly { path },
+            Ok(()) => io::Error::other(detail),
+        },
+    };
+    Error::Io { doing: "opening the store", path, source }
+}
+
+fn folder_is_closed(path: &Path) -> bool {
+    path.parent()
+        .is_some_and(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err())
+}
+
+/// A file of the store other than the database.
+pub(super) fn of_file(doing: &'static str, path: &Path, error: io::Error) -> Error {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::Missing { path },
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full { path },
+        io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly { path },
+        io::ErrorKind::IsADirectory => Error::Folder { path },
+        _ => Error::Io { doing, path, source: error },
+    }
+}

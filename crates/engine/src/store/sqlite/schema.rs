@@ -1,0 +1,108 @@
+//! The tables, and how a store comes into being.
+//!
+//! A store is built under another name and put in place by one rename, so a database that can be
+//! seen is complete. Refuses to touch one that is there.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault;
+use super::state::{Anchor, sync_folder};
+use crate::store::surroundings::Surroundings;
+use crate::store::{Error, SCHEMA_VERSION};
+use baton_core::time::Moment;
+
+/// Marks the file as Baton's for `file` and for `restore`: "Batn".
+pub(super) const APPLICATION_ID: i32 = 0x4261_746e;
+
+/// Every table with its columns: what a restore copies.
+pub(super) const TABLES: &[(&str, usize)] =
+    &[("records", 4), ("entries", 4), ("journal", 8), ("meta", 2), ("traces", 2)];
+
+/// The views are for people with `sqlite3`. Every open parses them (2 µs each), so they are few.
+const TABLES_SQL: &str = "
+CREATE TABLE records(kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,
+    body TEXT NOT NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID;
+CREATE TABLE entries(\"index\" TEXT NOT NULL, value TEXT NOT NULL, kind TEXT NOT NULL,
+    key TEXT NOT NULL, PRIMARY KEY(\"index\", value, kind, key)) WITHOUT ROWID;
+CREATE TABLE journal(number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, at INTEGER NOT NULL,
+    actor TEXT NOT NULL, kind TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
+    hash TEXT NOT NULL);
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE traces(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE VIEW claims AS SELECT key AS claim, body->>'token' AS token, body->>'name' AS holder,
+    body->>'scope' AS scope, body->>'mode' AS mode, body->>'expires_at' AS expires_at,
+    body->>'resources' AS resources FROM records WHERE kind='claim';
+CREATE VIEW sessions AS SELECT key AS session, body->>'name' AS name, body->>'life' AS life,
+    body->>'client' AS client, body->>'expires_at' AS expires_at
+    FROM records WHERE kind='session';
+CREATE VIEW waiters AS SELECT key AS waiter, body->>'name' AS name,
+    body->>'queued_at' AS queued_at, body->>'resources' AS resources
+    FROM records WHERE kind='waiter';
+";
+
+/// Builds a new store at `path`. The gate is held.
+pub(super) fn build(path: &Path, surroundings: &Surroundings) -> Result<(), Error> {
+    let log = path.with_file_name("store.db-wal");
+    if log.exists() {
+        // SQLite would play this log into the new database.
+        let detail = "the database is gone but its log is there".to_owned();
+        return Err(Error::Corrupt { path: log, detail });
+    }
+    let draft = path.with_file_name("store.db.new");
+    let doing = "making the store";
+    // What a maker that died has left; nobody else builds while we hold the gate.
+    match std::fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(fault::of_file(doing, &draft, error));
+        }
+        _ => {}
+    }
+    private_file(&draft).map_err(|error| fault::of_file(doing, &draft, error))?;
+    fill(&draft, surroundings).map_err(|error| fault::not_done(&draft, &error))?;
+    let placed = rename_new(&draft, path).and_then(|()| sync_folder(path));
+    placed.map_err(|error| fault::of_file(doing, path, error))
+}
+
+/// A new empty file that only its owner may read.
+pub(super) fn private_file(path: &Path) -> io::Result<()> {
+    File::options().write(true).create_new(true).mode(0o600).open(path).map(|_| ())
+}
+
+pub(super) fn private_folder(folder: &Path) -> Result<(), Error> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| fault::of_file("making the folder of the store", folder, error))
+}
+
+fn fill(draft: &Path, surroundings: &Surroundings) -> rusqlite::Result<()> {
+    let connection = Connection::open_with_flags(
+        draft,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    let reading = surroundings.clock.read();
+    let anchor = Anchor::new(surroundings, reading.boottime_ms, Moment(reading.wall_ms));
+    let anchor = serde_json::to_string(&anchor)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous=FULL; BEGIN; {TABLES_SQL}
+         PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};"
+    ))?;
+    connection.execute("INSERT INTO meta VALUES('clock', ?1)", [anchor])?;
+    connection.execute_batch("COMMIT")?;
+    // Last, so that the draft closes without a log of its own; the mode stays in the header.
+    connection.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// Renames, and never over a file that is there.
+pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from)
+}
