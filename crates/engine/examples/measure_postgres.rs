@@ -59,9 +59,8 @@ fn crowd(address: &str, count: u32, length: Duration, many: bool) -> Done<Vec<Du
         stores.push(server.open_workspace(&id)?);
     }
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..).zip(stores).map(|(n, store)| scope.spawn(move || one(store, n, length)));
-        let threads: Vec<_> = threads.collect();
+        let spawn = |(n, store)| scope.spawn(move || one(store, n, length));
+        let threads: Vec<_> = (0..).zip(stores).map(spawn).collect();
         let mut all = Vec::new();
         for thread in threads {
             all.extend(thread.join().map_err(|_| "a thread failed")??);

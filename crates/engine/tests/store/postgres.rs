@@ -228,7 +228,7 @@ fn the_order_of_scans_is_that_of_bytes_for_long_values_too() {
         "_".to_owned(),
         format!("{long}b"),
         format!("{long}a"),
-        long.clone(),
+        long,
         format!("{}z", "ä".repeat(255)),
         format!("{}𐍈", "ä".repeat(255)),
     ];
@@ -248,7 +248,7 @@ fn the_order_of_scans_is_that_of_bytes_for_long_values_too() {
     for (at, name) in names.iter().enumerate() {
         assert_eq!(scan(name, "\u{10ffff}", None, 100), names[at..], "{at}");
         assert_eq!(scan("", name, None, 100), names[..at], "{at}");
-        assert_eq!(scan(name, &format!("{name}\0"), None, 100), [name.clone()], "{at}");
+        assert_eq!(scan(name, &format!("{name}\0"), None, 100), names[at..=at], "{at}");
         assert_eq!(scan(&format!("{name}\0"), "\u{10ffff}", None, 100), names[at + 1..], "{at}");
         let after = Some((name.clone(), "session".to_owned(), "~".to_owned()));
         assert_eq!(scan("", "\u{10ffff}", after, 100), names[at + 1..], "{at}");
