@@ -4,22 +4,18 @@
 //! `baton_core` in it, decision and write in one transaction. What must be looked at outside the
 //! store is looked at before, and what must be done outside is done after the commit.
 
-<<<<<<< HEAD
 pub mod api;
 pub mod checking;
 pub mod claiming;
+pub mod clock;
 pub mod config;
 pub mod failure;
-=======
-pub mod clock;
->>>>>>> sqlite
 pub mod filesystem;
 pub mod git;
 pub mod listing;
 pub mod locks;
 pub mod place;
 pub mod process;
-<<<<<<< HEAD
 pub mod resources;
 pub mod sessions;
 pub mod setup;
@@ -27,6 +23,3 @@ pub mod sighting;
 pub mod store;
 pub mod whoami;
 pub mod workspace;
-=======
-pub mod store;
->>>>>>> sqlite
