@@ -77,8 +77,9 @@ fn show(name: &str, mut times: Vec<Duration>) {
     let mean = times.iter().sum::<Duration>() / u32::try_from(times.len()).unwrap_or(1).max(1);
     let max = times.last().copied().unwrap_or_default();
     println!(
-        "{name:32} n {:6}  mean {mean:9.1?}  p50 {:9.1?}  p99 {:9.1?}  max {max:9.1?}",
+        "{name:32} n {:6}  mean {mean:9.1?}  min {:9.1?}  p50 {:9.1?}  p99 {:9.1?}  max {max:9.1?}",
         times.len(),
+        at(0),
         at(500),
         at(990)
     );
