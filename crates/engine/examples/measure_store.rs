@@ -1,7 +1,7 @@
 //! Measures the SQLite store as hooks use it: fresh processes that open, read or write, and end.
 //!
-//! `measure_store warm FOLDER` times calls inside one process. `measure_store crowd FOLDER N SECONDS`
-//! lets N loops start fresh processes that each commit once, and shows how long commits took from
+//! `measure_store warm FOLDER` times calls one by one. `measure_store crowd FOLDER N SECONDS` lets
+//! N loops start fresh processes that each commit once, and shows how long commits took from
 //! asking for the gate to the acknowledgement. Run it with `--release`.
 
 use std::error::Error;
