@@ -1,10 +1,16 @@
 //! Every test of the command line, in one binary: the real `baton`, real git, real processes.
 
+#[cfg(test)]
 mod bad_input;
+#[cfg(test)]
 mod claims;
+#[cfg(test)]
 mod guide;
+#[cfg(test)]
 mod harness;
+#[cfg(test)]
 mod reference;
+#[cfg(test)]
 mod sessions;
 
 #[test]
