@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     reason = "clippy allows them in test functions only, and everything here serves tests"
 )]
 
