@@ -1,6 +1,10 @@
 //! Every integration test of the engine, in one binary.
 
-#[cfg(test)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy allows them in test functions only, and everything here serves tests"
+)]
+
 mod forgotten;
-#[cfg(test)]
 mod store;

@@ -2,15 +2,19 @@
 //!
 //! The one seam between a store and the machine. Everything here is a value, so a test can make a
 //! reboot, a jump of the wall clock or a foreign time namespace by building another one. Refuses to
-//! know what a store does with it.
+//! know what a store does with it. Invariant: a boot that cannot be told is an error, because two
+//! unknown boots would look like the same one and a lost tail would go unnoticed (S5).
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use rustix::time::ClockId;
 
 use super::Error;
+use crate::clock::Reading;
+use crate::filesystem;
+use crate::place::test_hooks::TestHooks;
 
 /// The machine as a store sees it.
 #[derive(Clone, Debug)]
@@ -19,82 +23,89 @@ pub struct Surroundings {
     pub boot: String,
     /// Boot-time clocks of two time namespaces cannot be compared.
     pub time_namespace: u64,
-    /// The name of the filesystem when its locks cannot be trusted.
-    pub distrusted_filesystem: Option<String>,
+    pub filesystem: filesystem::Kind,
     pub clock: Clock,
-}
-
-/// What the clocks show at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// Since the start of the machine, sleep included: nobody can set it.
-    pub boottime_ms: u64,
-    pub wall_ms: u64,
 }
 
 #[derive(Clone, Debug)]
 pub enum Clock {
-    Machine,
+    /// The kernel's, and how far a test has put it ahead.
+    Machine { ahead_ms: i64 },
     /// Moved by hand, for tests.
     Hand(Arc<Hand>),
 }
 
 #[derive(Debug)]
 pub struct Hand {
-    boottime_ms: AtomicU64,
-    wall_ms: AtomicU64,
+    boottime_ms: AtomicI64,
+    wall_ms: AtomicI64,
 }
 
 impl Hand {
-    pub fn at(reading: Reading) -> Arc<Self> {
-        Arc::new(Self {
-            boottime_ms: AtomicU64::new(reading.boottime_ms),
-            wall_ms: AtomicU64::new(reading.wall_ms),
-        })
+    pub fn at(boottime_ms: i64, wall_ms: i64) -> Arc<Self> {
+        Arc::new(Self { boottime_ms: boottime_ms.into(), wall_ms: wall_ms.into() })
     }
 
-    pub fn set(&self, reading: Reading) {
-        self.boottime_ms.store(reading.boottime_ms, Ordering::SeqCst);
-        self.wall_ms.store(reading.wall_ms, Ordering::SeqCst);
+    pub fn set(&self, boottime_ms: i64, wall_ms: i64) {
+        self.boottime_ms.store(boottime_ms, Ordering::SeqCst);
+        self.wall_ms.store(wall_ms, Ordering::SeqCst);
     }
 }
 
 impl Clock {
-    pub fn read(&self) -> Reading {
+    pub fn boottime_ms(&self) -> i64 {
         match self {
-            Self::Machine => Reading {
-                boottime_ms: milliseconds(BOOTTIME),
-                wall_ms: milliseconds(ClockId::Realtime),
-            },
-            Self::Hand(hand) => Reading {
-                boottime_ms: hand.boottime_ms.load(Ordering::SeqCst),
-                wall_ms: hand.wall_ms.load(Ordering::SeqCst),
-            },
+            Self::Machine { ahead_ms } => milliseconds(BOOTTIME).saturating_add(*ahead_ms),
+            Self::Hand(hand) => hand.boottime_ms.load(Ordering::SeqCst),
+        }
+    }
+
+    pub fn wall_ms(&self) -> i64 {
+        match self {
+            Self::Machine { .. } => milliseconds(ClockId::Realtime),
+            Self::Hand(hand) => hand.wall_ms.load(Ordering::SeqCst),
         }
     }
 }
 
 #[cfg(target_os = "linux")]
 const BOOTTIME: ClockId = ClockId::Boottime;
-/// On macOS this clock counts through sleep, as `CLOCK_BOOTTIME` does on Linux.
+/// On macOS this clock counts through sleep, as the boot-time clock does on Linux.
 #[cfg(not(target_os = "linux"))]
 const BOOTTIME: ClockId = ClockId::Monotonic;
 
-fn milliseconds(clock: ClockId) -> u64 {
+fn milliseconds(clock: ClockId) -> i64 {
     let time = rustix::time::clock_gettime(clock);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds * 1_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000
+    time.tv_sec.saturating_mul(1_000).saturating_add(time.tv_nsec / 1_000_000)
 }
 
 impl Surroundings {
     /// Looks at the machine and at the disk that `folder` is on.
     pub fn look(folder: &Path) -> Result<Self, Error> {
+        let hooks = TestHooks::of(folder);
+        let filesystem = filesystem::kind(folder).map_err(|error| Error::Io {
+            doing: "reading which filesystem this is",
+            path: error.path,
+            source: error.source,
+        })?;
         Ok(Self {
-            boot: boot_id()?,
+            boot: hooks.boot_id.map_or_else(boot_id, Ok)?,
             time_namespace: time_namespace()?,
-            distrusted_filesystem: distrusted_filesystem(folder)?,
-            clock: Clock::Machine,
+            filesystem,
+            clock: Clock::Machine {
+                ahead_ms: i64::try_from(hooks.clock_advance_ms).unwrap_or(i64::MAX),
+            },
         })
+    }
+
+    /// Reads the clocks. Take it after the write lock is held.
+    pub fn read(&self) -> Reading {
+        Reading {
+            boot: self.boot.clone(),
+            time_namespace: self.time_namespace,
+            wall_ms: self.clock.wall_ms(),
+            boottime_ms: self.clock.boottime_ms(),
+        }
     }
 }
 
@@ -102,28 +113,31 @@ impl Surroundings {
 fn boot_id() -> Result<String, Error> {
     use rustix::fs::{Mode, OFlags};
     const PATH: &str = "/proc/sys/kernel/random/boot_id";
-    let io = |error: rustix::io::Errno| Error::Io {
-        doing: "reading which boot this is",
-        path: PATH.into(),
-        source: error.into(),
-    };
     // Plain calls: every hook pays for this, and the file is 37 bytes.
-    let file =
-        rustix::fs::open(PATH, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(io)?;
-    let mut bytes = [0; 64];
-    let length = rustix::io::read(&file, &mut bytes).map_err(io)?;
-    Ok(String::from_utf8_lossy(&bytes[..length]).trim().to_owned())
+    let read = || -> rustix::io::Result<String> {
+        let file = rustix::fs::open(PATH, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut bytes = [0; 64];
+        let length = rustix::io::read(&file, &mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes[..length]).trim().to_owned())
+    };
+    told(PATH, read().map_err(std::io::Error::from))
 }
 
 /// macOS has a boot session id too, but only behind `sysctl`.
 #[cfg(not(target_os = "linux"))]
 fn boot_id() -> Result<String, Error> {
     const PATH: &str = "/usr/sbin/sysctl";
-    let output =
-        std::process::Command::new(PATH).args(["-n", "kern.bootsessionuuid"]).output().map_err(
-            |source| Error::Io { doing: "reading which boot this is", path: PATH.into(), source },
-        )?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let output = std::process::Command::new(PATH).args(["-n", "kern.bootsessionuuid"]).output();
+    told(PATH, output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+}
+
+fn told(path: &str, boot: std::io::Result<String>) -> Result<String, Error> {
+    let boot = boot.and_then(|boot| match boot.as_str() {
+        "" => Err(std::io::ErrorKind::InvalidData.into()),
+        _ => Ok(boot),
+    });
+    let doing = "reading which boot this is";
+    boot.map_err(|source| Error::Io { doing, path: path.into(), source })
 }
 
 #[cfg(target_os = "linux")]
@@ -144,54 +158,4 @@ fn time_namespace() -> Result<u64, Error> {
 #[cfg(not(target_os = "linux"))]
 fn time_namespace() -> Result<u64, Error> {
     Ok(0)
-}
-
-/// Filesystems that several machines see at once, or whose server may not pass locks on.
-#[cfg(target_os = "linux")]
-const DISTRUSTED: &[(u32, &str)] = &[
-    (0x6969, "nfs"),
-    (0xff53_4d42, "cifs"),
-    (0xfe53_4d42, "smb2"),
-    (0x517b, "smb"),
-    (0x0102_1997, "9p"),
-    (0x6573_5546, "fuse or virtiofs"),
-    (0x00c3_6400, "ceph"),
-    (0x5346_414f, "afs"),
-    (0x6b41_4653, "afs"),
-    (0x0bd0_0bd0, "lustre"),
-    (0x4750_4653, "gpfs"),
-    (0x7461_636f, "ocfs2"),
-    (0x0116_1970, "gfs2"),
-    (0x786f_4256, "vboxsf"),
-    (0x7375_7245, "coda"),
-];
-
-fn distrusted_filesystem(folder: &Path) -> Result<Option<String>, Error> {
-    let stat = rustix::fs::statfs(folder).map_err(|error| match error {
-        rustix::io::Errno::NOENT => Error::Missing { path: folder.to_owned() },
-        error => Error::Io {
-            doing: "reading which filesystem this is",
-            path: folder.to_owned(),
-            source: error.into(),
-        },
-    })?;
-    Ok(named(&stat))
-}
-
-#[cfg(target_os = "linux")]
-fn named(stat: &rustix::fs::StatFs) -> Option<String> {
-    // The field is wider on some targets; the magic numbers are 32 bits.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bit pattern")]
-    let magic = stat.f_type as u32;
-    let found = DISTRUSTED.iter().find(|(number, _)| *number == magic);
-    found.map(|(_, name)| (*name).to_owned())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn named(stat: &rustix::fs::StatFs) -> Option<String> {
-    let bytes: Vec<u8> =
-        stat.f_fstypename.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
-    let name = String::from_utf8_lossy(&bytes).into_owned();
-    let trusted = ["apfs", "hfs", "tmpfs", "ufs"].contains(&name.as_str());
-    (!trusted).then_some(name)
 }

@@ -1,0 +1,293 @@
+//! What Baton asks a repository: what is dirty, what was committed, where it comes from.
+//!
+//! Owns the parsing of git's machine formats. It refuses to change anything. Invariant: an answer
+//! that cannot be understood is an error, so a dirty file is never taken for a clean one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{Error, Git, Oid};
+
+/// Paths on one command line, far below any system's limit.
+const PATHS_BYTES_MAX: usize = 64 * 1024;
+/// Repositories inside repositories that a status goes down into.
+const NESTING_MAX: usize = 4;
+
+/// A commit that touched a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    pub oid: Oid,
+    /// Seconds since 1970, as the author's clock had it.
+    pub author_seconds: i64,
+    pub author: String,
+    pub subject: String,
+}
+
+impl Git {
+    /// Which files at or below these paths differ from HEAD, untracked ones included and ignored
+    /// ones not. A path inside a nested repository is asked of that one; a folder is asked without
+    /// the submodules in it. No paths, no answer: it never means everything (that is `""`).
+    pub fn status_dirty(&self, paths: &[String]) -> Result<Vec<String>, Error> {
+        self.dirty_below(paths, NESTING_MAX)
+    }
+
+    fn dirty_below(&self, paths: &[String], nesting_left: usize) -> Result<Vec<String>, Error> {
+        let root = self.folder();
+        let mut dirty = Vec::new();
+        let mut nested: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut own = Vec::new();
+        for path in paths {
+            match nested_repository(root, path) {
+                Some((folder, rest)) => nested.entry(folder).or_default().push(rest),
+                None => own.push(path.as_str()),
+            }
+        }
+        for path in self.own_dirty(&own)? {
+            match path.strip_suffix('/') {
+                // An untracked repository is shown as a folder and nothing more.
+                Some(folder) => nested.entry(folder.to_owned()).or_default().push(String::new()),
+                None => dirty.push(path),
+            }
+        }
+        for (folder, paths) in nested {
+            let Some(nesting_left) = nesting_left.checked_sub(1) else {
+                dirty.push(folder);
+                continue;
+            };
+            let inner = Git { place: super::At::Tree(root.join(&folder)), ..self.clone() };
+            let found = inner.dirty_below(&paths, nesting_left)?;
+            dirty.extend(found.into_iter().map(|path| format!("{folder}/{path}")));
+        }
+        dirty.sort_unstable();
+        dirty.dedup();
+        Ok(dirty)
+    }
+
+    fn own_dirty(&self, paths: &[&str]) -> Result<Vec<String>, Error> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let filters = self.own_filters()?;
+        let mut dirty = Vec::new();
+        for chunk in chunks(paths) {
+            let options = [
+                "--porcelain=v2",
+                "-z",
+                "--untracked-files=all",
+                "--ignored=no",
+                // Asking a submodule would spawn git there, past the filters switched off here.
+                "--ignore-submodules=dirty",
+                "--no-renames",
+            ];
+            let call = self.call("status").options(&options).without_filters(&filters);
+            let output = call.paths(chunk.iter().copied()).bytes()?;
+            dirty.extend(parse_status(&output)?);
+        }
+        Ok(dirty)
+    }
+
+    /// The filter drivers that the repository itself configures. Status would run them on every
+    /// file it has to look into; those of the user's own configuration (such as LFS) are trusted.
+    pub(super) fn own_filters(&self) -> Result<Vec<String>, Error> {
+        let pattern = r"^filter\..*\.(clean|smudge|process)$";
+        let options = ["-z", "--show-scope", "--name-only", "--get-regexp", pattern];
+        let answer = self.call("config").options(&options).answer(&[1])?;
+        let text = String::from_utf8_lossy(&answer.output);
+        let mut fields = text.split('\0');
+        let mut filters = Vec::new();
+        while let (Some(scope), Some(key)) = (fields.next(), fields.next()) {
+            let driver = key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.'));
+            if let Some((driver, _)) = driver
+                && !matches!(scope, "system" | "global")
+            {
+                filters.push(driver.to_owned());
+            }
+        }
+        filters.sort_unstable();
+        filters.dedup();
+        Ok(filters)
+    }
+
+    /// What HEAD names; nothing before the first commit.
+    pub fn head(&self) -> Result<Option<Oid>, Error> {
+        self.resolve("HEAD^{commit}")
+    }
+
+    pub fn commit_exists(&self, oid: &Oid) -> Result<bool, Error> {
+        let answer = self.call("cat-file").options(&["-t", oid.as_str()]).answer(&[1, 128])?;
+        Ok(answer.output == b"commit\n")
+    }
+
+    /// What a revision names, if it exists.
+    pub(super) fn resolve(&self, revision: &str) -> Result<Option<Oid>, Error> {
+        let call = self.call("rev-parse").options(&["--verify", "--quiet"]);
+        let call = call.revisions(&[revision]);
+        let command = call.summary();
+        let answer = call.answer(&[1])?;
+        if answer.status == Some(1) {
+            return Ok(None);
+        }
+        oid_in(&answer.output).map(Some).ok_or(Error::Unexpected { command })
+    }
+
+    /// The first commit of the history, by which clones know each other. A shallow clone cannot
+    /// know it, and an empty repository has none.
+    pub fn root_commit(&self) -> Result<Option<Oid>, Error> {
+        let shallow = self.call("rev-parse").options(&["--is-shallow-repository"]).text()?;
+        let Some(head) = self.head()?.filter(|_| shallow.trim() == "false") else {
+            return Ok(None);
+        };
+        let call = self.call("rev-list").options(&["--max-parents=0", head.as_str()]);
+        let text = call.text()?;
+        // Joined histories have several; the smallest is the same in every clone.
+        Ok(text.lines().filter_map(Oid::parse).min())
+    }
+
+    /// Where the repository comes from: `origin`, else its only remote. A password in the address
+    /// is left out.
+    pub fn remote_url(&self) -> Result<Option<String>, Error> {
+        let options = ["-z", "--get-regexp", r"^remote\..*\.url$"];
+        let answer = self.call("config").options(&options).answer(&[1])?;
+        let text = String::from_utf8_lossy(&answer.output);
+        let remotes: Vec<(&str, &str)> =
+            text.split_terminator('\0').filter_map(|entry| entry.split_once('\n')).collect();
+        let origin = remotes.iter().find(|(key, _)| *key == "remote.origin.url");
+        let only = remotes.first().filter(|_| remotes.len() == 1);
+        Ok(origin.or(only).map(|(_, url)| without_password(url)))
+    }
+
+    /// The latest commits that touched a path, newest first.
+    pub fn log_of_path(&self, path: &str, limit: usize) -> Result<Vec<Commit>, Error> {
+        let Some(head) = self.head()? else { return Ok(Vec::new()) };
+        let count = format!("--max-count={limit}");
+        let options = [
+            "-z",
+            "--format=tformat:%H%x00%at%x00%an%x00%s",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-show-signature",
+            "--no-notes",
+            "--no-color",
+            "--no-decorate",
+            &count,
+            head.as_str(),
+        ];
+        let call = self.call("log").options(&options).paths([path]);
+        let command = call.summary();
+        let output = call.bytes()?;
+        let text = String::from_utf8_lossy(&output);
+        let fields: Vec<&str> = text.split_terminator('\0').collect();
+        let commits = fields.chunks(4).map(|fields| {
+            let [oid, seconds, author, subject] = fields else { return None };
+            let author_seconds = seconds.parse().ok()?;
+            let (author, subject) = ((*author).to_owned(), (*subject).to_owned());
+            Some(Commit { oid: Oid::parse(oid)?, author_seconds, author, subject })
+        });
+        commits.collect::<Option<_>>().ok_or(Error::Unexpected { command })
+    }
+}
+
+pub(super) fn oid_in(output: &[u8]) -> Option<Oid> {
+    std::str::from_utf8(output).ok().and_then(|text| Oid::parse(text.trim_end()))
+}
+
+/// The outermost repository between the root and the path, and the rest of the path in it.
+fn nested_repository(root: &Path, path: &str) -> Option<(String, String)> {
+    let ends = path.match_indices('/').map(|(index, _)| index);
+    ends.chain([path.len()]).filter(|end| *end > 0).find_map(|end| {
+        let folder = &path[..end];
+        // The repository's own folder is shown by the outer one as well, but only as a name.
+        std::fs::symlink_metadata(root.join(folder).join(".git")).ok()?;
+        let rest = path[end..].trim_start_matches('/');
+        Some((folder.to_owned(), rest.to_owned()))
+    })
+}
+
+fn chunks<'a>(paths: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
+    let mut rest = paths;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = rest.iter().take_while(|path| {
+            bytes += path.len() + 1;
+            bytes <= PATHS_BYTES_MAX
+        });
+        let count = fits.count().max(1).min(rest.len());
+        let (chunk, left) = rest.split_at(count);
+        rest = left;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// The paths of a `status --porcelain=v2 -z` without renames.
+fn parse_status(output: &[u8]) -> Result<Vec<String>, Error> {
+    let unexpected = || Error::Unexpected { command: "status".to_owned() };
+    let mut paths = Vec::new();
+    for entry in output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+        // The number of fields before the path, by the kind of entry.
+        let fields = match entry.first() {
+            Some(b'1') => 8,
+            Some(b'u') => 10,
+            Some(b'?') => 1,
+            Some(b'#') => continue,
+            _ => return Err(unexpected()),
+        };
+        let path = entry.splitn(fields + 1, |byte| *byte == b' ').nth(fields);
+        let path = path.ok_or_else(unexpected)?;
+        let text = std::str::from_utf8(path);
+        let lossy = || String::from_utf8_lossy(path).into_owned();
+        paths.push(text.map_err(|_| Error::NotUtf8 { lossy: lossy() })?.to_owned());
+    }
+    Ok(paths)
+}
+
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest[..end].rsplit_once('@') {
+        Some((user, host)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            // Over http a user name alone is often the token itself.
+            let kept = if scheme.starts_with("http") { String::new() } else { format!("{user}@") };
+            format!("{scheme}://{kept}{host}{}", &rest[end..])
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_is_shown_without_secrets() {
+        let cases = [
+            ("https://user:secret@host/x.git", "https://host/x.git"),
+            ("https://token@host:8443/x", "https://host:8443/x"),
+            ("ssh://git:pw@host/x", "ssh://git@host/x"),
+            ("git@host:x/y.git", "git@host:x/y.git"),
+            ("https://host/a@b", "https://host/a@b"),
+            ("/srv/x.git", "/srv/x.git"),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(without_password(url), expected);
+        }
+    }
+
+    #[test]
+    fn a_status_that_is_not_understood_is_an_error() {
+        assert!(parse_status(b"2 R. N... 1 2 3 4 5 R100 new\0old\0").is_err());
+        assert!(parse_status(b"1 .M N...\0").is_err());
+        assert!(matches!(parse_status(b"? \xff\0"), Err(Error::NotUtf8 { .. })));
+        let spaces = parse_status(b"1 .M N... 1 2 3 4 5 a b\0? c d/\0").unwrap();
+        assert_eq!(spaces, ["a b", "c d/"]);
+    }
+
+    #[test]
+    fn long_lists_are_cut_into_pieces() {
+        let path = "x".repeat(PATHS_BYTES_MAX / 2);
+        let paths = [&*path, &*path, &*path];
+        assert_eq!(chunks(&paths).map(<[_]>::len).sum::<usize>(), 3);
+        assert_eq!(chunks(&paths).count(), 3);
+        assert_eq!(chunks(&["a", "b"]).count(), 1);
+    }
+}
