@@ -302,20 +302,13 @@ impl Told {
         }
     }
 
-    /// The token of a live claim of exactly this, if the caller has one.
+    /// The token of a live claim of exactly this, if that is all the caller has.
     fn live_twin(&self, hold: &Hold) -> Option<Token> {
-        let twin = |claim: &&Claim| {
-            naive::is_live(claim, &self.world)
-                && claim.hold.holder == hold.holder
-                && claim.hold.tree == hold.tree
-                && claim.hold.scope == hold.scope
-                && claim.hold.mode == hold.mode
-                && claim.hold.resources == hold.resources
-        };
-        let claims = self.world.claims();
-        let twins: Vec<&Claim> = claims.iter().filter(twin).collect();
-        // Of several one is chosen; which one is not said.
-        if let [only] = twins[..] { Some(only.token).filter(|_| claims.len() == 1) } else { None }
+        let own = self.world.claims_of(&self.world.name_of(&hold.holder.session));
+        match &own[..] {
+            [only] if only.hold == *hold && naive::is_live(only, &self.world) => Some(only.token),
+            _ => None,
+        }
     }
 
     fn assert_refusal(&self, refusal: &Refusal, wanted: &Plain, waits: bool) {
