@@ -19,5 +19,6 @@ pub mod sessions;
 pub mod setup;
 pub mod sighting;
 pub mod store;
+pub mod survey;
 pub mod whoami;
 pub mod workspace;
