@@ -161,9 +161,13 @@ fn spelled(text: &str) -> Option<String> {
 }
 
 /// One zone for each, as long as they are few; then one for all of them.
-fn separate(found: Vec<Vec<String>>, reason: &str, many: impl FnOnce() -> Proposed) -> Vec<Proposed> {
+fn separate(
+    found: Vec<Vec<String>>,
+    reason: &str,
+    many: impl FnOnce() -> Vec<Proposed>,
+) -> Vec<Proposed> {
     if found.len() > SEPARATE_MAX {
-        return vec![many()];
+        return many();
     }
     let spelled = found.into_iter().map(|paths| {
         let paths: Vec<String> = paths.iter().filter_map(|path| spelled(path)).collect();
@@ -180,7 +184,8 @@ fn lock_files(seen: &[Seen<'_>]) -> Vec<Proposed> {
     let zones = by_name.into_iter().flat_map(|(name, found)| {
         separate(found, kinds::LOCK_REASON, || {
             // One holder for all of many projects would stop everybody; each is claimed alone.
-            Proposed::new(Rule::Require, kinds::MANY_LOCKS_REASON, vec![format!("**/{name}")])
+            let paths = vec![format!("**/{name}")];
+            vec![Proposed::new(Rule::Require, kinds::MANY_LOCKS_REASON, paths)]
         })
     });
     zones.collect()
@@ -212,26 +217,29 @@ fn migrations(seen: &[Seen<'_>]) -> Vec<Proposed> {
             zone.push(path.path.to_owned());
         }
     }
+    let all: Vec<String> = found.concat();
     separate(found, kinds::MIGRATIONS_REASON, || {
-        let paths = vec!["**/migrations/**".to_owned()];
-        Proposed::new(Rule::Serial, kinds::MIGRATIONS_REASON, paths)
+        let usual = |path: &String| path.to_lowercase().ends_with("migrations/");
+        let mut paths: Vec<String> =
+            all.iter().filter(|path| !usual(path)).filter_map(|path| spelled(path)).collect();
+        if all.iter().any(usual) {
+            paths.insert(0, "**/migrations/**".to_owned());
+        }
+        vec![Proposed::new(Rule::Serial, kinds::MIGRATIONS_REASON, paths)]
     })
 }
 
-/// The outermost route tables: those further in are usually small and local.
+/// The outermost route tables: those further in are usually small and local. Where many lie side by
+/// side there is no table that everybody edits.
 fn route_tables(seen: &[Seen<'_>]) -> Vec<Proposed> {
     let tables: Vec<&Seen<'_>> = seen.iter().filter(|path| kinds::is_route_table(path)).collect();
-    let Some(outermost) = tables.iter().map(|path| path.folders.len()).min() else {
+    let outermost = tables.iter().map(|path| path.folders.len()).min();
+    let outer = tables.iter().filter(|path| Some(path.folders.len()) == outermost);
+    let found: Vec<Vec<String>> = outer.map(|path| vec![path.path.to_owned()]).collect();
+    if found.len() > LISTED_MAX {
         return Vec::new();
-    };
-    let mut found: Vec<Vec<String>> = tables
-        .iter()
-        .filter(|path| path.folders.len() <= outermost + 1)
-        .map(|path| vec![path.path.to_owned()])
-        .collect();
-    found.sort_by_key(|paths| paths.first().map(|path| path.matches('/').count()));
-    found.truncate(LISTED_MAX);
-    separate(found, kinds::ROUTES_REASON, || Proposed::new(Rule::Serial, "", Vec::new()))
+    }
+    separate(found, kinds::ROUTES_REASON, Vec::new)
 }
 
 #[cfg(test)]

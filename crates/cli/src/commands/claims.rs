@@ -37,6 +37,7 @@ pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
         &mut progress,
     )?;
     desk.answer(&granted, granted_words);
+    desk.remark_policy();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -208,6 +209,7 @@ pub(crate) fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
         checked.findings.push(Finding { resource, verdict, because, zone, held, claim, token });
     }
     desk.answer(&checked, checked_words);
+    desk.remark_policy();
     Ok(match checked.verdict {
         Verdict::Allow | Verdict::Warn => ExitCode::SUCCESS,
         Verdict::Ask | Verdict::Deny => ExitCode::from(1),

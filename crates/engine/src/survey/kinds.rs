@@ -290,7 +290,8 @@ pub(super) fn changelog(path: &Seen<'_>) -> Option<Found> {
 /// Languages that migrations are written in; a folder of prose is something else.
 const MIGRATION_EXTENSIONS: &[&str] = &[
     "cjs", "cs", "down", "edgeql", "exs", "fs", "go", "groovy", "java", "js", "json", "kt", "mjs",
-    "php", "pl", "py", "rb", "rs", "scala", "sql", "surql", "toml", "ts", "up", "xml", "yaml", "yml",
+    "php", "pl", "py", "rb", "rs", "scala", "sql", "surql", "toml", "ts", "up", "xml", "yaml",
+    "yml",
 ];
 
 pub(super) fn migrations_folder(path: &Seen<'_>) -> Option<String> {
@@ -341,7 +342,7 @@ pub(super) fn is_route_table(path: &Seen<'_>) -> bool {
     // Laravel's tables are named by their door.
     let laravel = parent == "routes" && extension == "php" && matches!(stem, "web" | "api");
     let by_folder = matches!(parent, "router" | "routes") && matches!(stem, "index" | "mod");
-    let by_name = matches!(stem, "routes" | "router" | "routing")
-        || stem == "urls" && extension == "py";
+    let by_name =
+        matches!(stem, "routes" | "router" | "routing") || stem == "urls" && extension == "py";
     CODE.contains(&extension) && (laravel || by_folder || by_name) || path.path == "conf/routes"
 }
