@@ -98,8 +98,7 @@ pub fn meaning(policy: &Policy) -> String {
 pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, Failure> {
     let source = Source { path, text };
     let file: File = toml::from_str(text).map_err(|error| {
-        let detail = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        source.wrong(error.span().map(|span| span.start), detail)
+        source.wrong(error.span().map(|span| span.start), in_plain_words(error.message()))
     })?;
     Ok(Policy {
         zones: source.zones(&file)?,
@@ -107,6 +106,21 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         source_hash: hash(text),
         approved_at,
     })
+}
+
+/// The parser speaks to programmers of parsers.
+fn in_plain_words(message: &str) -> String {
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    [
+        ("unknown variant", "there is no policy"),
+        (", expected one of", "; there are"),
+        ("unknown field", "unknown key"),
+        ("missing field", "missing key"),
+        ("expected u32", "expected a whole number from 1 on"),
+        ("expected struct ZoneEntry", "expected [[zone]] with paths and policy"),
+    ]
+    .iter()
+    .fold(line, |line, (theirs, ours)| line.replace(theirs, ours))
 }
 
 /// The text and where it stands, to point at what is wrong in it.
@@ -208,10 +222,10 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown field `colour`, expected `zone` or `resource`
-        5: unknown variant `sirial`, expected one of `off`, `auto`, `append`, `require`, `serial`, `human`
-        6: unknown field `why`, expected `paths` or `policy`
-        3: missing field `paths`
+        1: unknown key `colour`, expected `zone` or `resource`
+        5: there is no policy `sirial`; there are `off`, `auto`, `append`, `require`, `serial`, `human`
+        6: unknown key `why`, expected `paths` or `policy`
+        3: missing key `paths`
         4: a zone needs at least one path
         4: "@a" is a name; a zone is made of paths
         5: "a[": the `[` at byte 1 is never closed
@@ -220,7 +234,7 @@ mod tests {
         1: "gpu" is not a named resource such as "@gpu"
         1: "@gpu=2" is not a named resource such as "@gpu"
         2: @gpu: a capacity is at least 1
-        2: invalid value: integer `-1`, expected u32
+        2: invalid value: integer `-1`, expected a whole number from 1 on
         1: @gpu has a capacity already
         "#);
     }

@@ -263,7 +263,7 @@ fn done_words(done: &Done, colour: bool) -> String {
         "unchanged" => "baton.toml is in force, as before",
         _ => "the policy approved before stays in force",
     };
-    let _ = writeln!(text, "{}    {policy}", good("now"));
+    let _ = writeln!(text, "{}   {policy}", good("now"));
     if !done.made {
         return text;
     }
