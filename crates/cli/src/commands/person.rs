@@ -22,7 +22,7 @@ pub(crate) enum Person {
 
 pub(crate) fn run(common: &Common, wanted: &Person) -> Outcome {
     let Person::Token { file } = wanted;
-    let mut desk = Desk::open(common)?;
+    let mut desk = Desk::open_as(common, whoami::actor)?;
     let hints = hints(common);
     // Whoever works as a session is no person to be trusted with more than that.
     let as_session = hints.credential.is_some() || hints.environment.is_some();

@@ -31,14 +31,14 @@ pub(crate) enum Policy {
 }
 
 pub(crate) fn run(common: &Common, wanted: &Policy) -> Outcome {
-    let mut desk = Desk::open(common)?;
     match wanted {
         Policy::Show => {
+            let mut desk = Desk::open(common)?;
             let shown = policy::show(&mut desk.workspace)?;
             desk.answer(&shown, shown_words);
             Ok(ExitCode::SUCCESS)
         }
-        Policy::Approve { yes } => approve(&mut desk, *yes),
+        Policy::Approve { yes } => approve(&mut Desk::open_as(common, whoami::actor)?, *yes),
     }
 }
 

@@ -44,3 +44,27 @@ fn the_clock_never_goes_below_the_head() {
     scratch.sql("update baton.workspaces set head_at = 99999999999999");
     assert_eq!(state(&mut store).now, Moment(99_999_999_999_999));
 }
+
+/// The real thing: a standby is refused, and once promoted its epoch is above the lost primary's.
+#[test]
+fn s05_a_promoted_standby_goes_on_in_a_higher_epoch() {
+    let scratch = std::env::temp_dir();
+    let primary = Cluster::start(&scratch).unwrap();
+    let mut server = Postgres::connect(&primary.address("postgres")).unwrap();
+    server.create_workspace(ID, None, None).unwrap();
+    let mut store = server.open_workspace(ID).unwrap();
+    write(&mut store, &session("a", "amber")).unwrap();
+    let standby = primary.standby(&scratch).unwrap();
+    let before = state(&mut store);
+    let refused = Postgres::connect(&standby.address("postgres")).unwrap_err();
+    assert!(refused.to_string().contains("standby"), "{refused}");
+    primary.stop();
+    standby.promote().unwrap();
+    let server = Postgres::connect(&standby.address("postgres")).unwrap();
+    let mut store = server.open_workspace(ID).unwrap();
+    let promoted = write(&mut store, &session("b", "birch")).unwrap();
+    assert_eq!(promoted.head, before.head);
+    assert_eq!(promoted.epoch, 2);
+    assert_eq!(promoted.failed_over_at, Some(promoted.now));
+    assert!(promoted.raised_because.unwrap().contains("timeline 1 to 2"));
+}
