@@ -1,8 +1,13 @@
 //! Every test of the command line, in one binary: the real `baton`, real git, real processes.
 
+mod doctor;
 mod guide;
 mod harness;
+mod init;
+mod person;
+mod policy;
 mod reference;
+mod shared_store;
 
 #[test]
 fn no_test_file_is_forgotten() {
