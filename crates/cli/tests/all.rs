@@ -1,5 +1,7 @@
 //! Every test of the command line, in one binary: the real `baton`, real git, real processes.
 
+mod bad_input;
+mod claims;
 mod doctor;
 mod guide;
 mod harness;
@@ -7,6 +9,7 @@ mod init;
 mod person;
 mod policy;
 mod reference;
+mod sessions;
 mod shared_store;
 
 #[test]

@@ -229,7 +229,7 @@ impl Scratch {
     fn waiters(&self) -> usize {
         let database = rusqlite::Connection::open(self.store().join("store.db")).unwrap();
         let count = "SELECT count(*) FROM records WHERE kind = 'waiter'";
-        let found: u32 = database.query_row(count, [], |row| row.get(0)).unwrap();
+        let found: i64 = database.query_row(count, [], |row| row.get(0)).unwrap();
         usize::try_from(found).unwrap()
     }
 }
@@ -239,7 +239,10 @@ pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     pub(crate) fn start() -> Self {
-        Self(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+        // It may outlive a test that is killed, and must not hold the runner's output open then.
+        let mut command = Command::new("sleep");
+        command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
     }
 
     pub(crate) fn end(&mut self) {
