@@ -366,6 +366,16 @@ fn lesson_26_a_workspace_has_one_store() {
 }
 
 #[test]
+fn where_locks_cannot_be_trusted_nothing_is_left_behind() {
+    let scratch = rich();
+    let mut init = scratch.command(&["init", "--yes"]);
+    let said = Said::from(init.env("BATON_TEST_FILESYSTEM", "nfs").output().unwrap()).refused(4);
+    assert!(said.err.contains("nfs") && said.err.contains("next: set BATON_STORE"), "{said:?}");
+    assert!(!scratch.store().join("workspace.toml").exists());
+    assert!(!scratch.root().join("baton.toml").exists());
+}
+
+#[test]
 fn a_bad_address_is_told_without_its_password() {
     let scratch = Scratch::repository();
     for address in ["mysql://me:geheim@host/db", "nonsense", "postgres://me:geheim@127.0.0.1:1/db"]

@@ -53,6 +53,26 @@ fn a_script_of_a_person_must_say_yes() {
 }
 
 #[test]
+fn s12_a_retry_gets_the_first_answer() {
+    let scratch = Scratch::with_policy(STRICT);
+    scratch.write("baton.toml", LOOSE);
+    let approve = ["policy", "approve", "--yes", "--json", "--op-id", "one"];
+    let first = scratch.baton(&approve).ok().json();
+    assert_eq!(first["policy"], "in_force");
+    assert_eq!(first, scratch.baton(&approve).ok().json());
+    scratch.write("baton.toml", STRICT);
+    scratch.baton(&approve).refused(1);
+    let file = scratch.path("home/token");
+    let token = ["person", "token", file.to_str().unwrap(), "--op-id", "two"];
+    let first = scratch.baton(&token).ok();
+    let secret = std::fs::read(&file).unwrap();
+    assert_eq!(first.out, scratch.baton(&token).ok().out);
+    assert_eq!(secret, std::fs::read(&file).unwrap());
+    std::fs::write(&file, "mine").unwrap();
+    scratch.baton(&token).refused(1);
+}
+
+#[test]
 fn a_person_sees_the_difference_and_is_asked() {
     let scratch = Scratch::with_policy(STRICT);
     scratch.write("baton.toml", LOOSE);

@@ -31,6 +31,13 @@ pub enum Change {
     Unchanged,
 }
 
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Approved {
+    pub policy: Change,
+    pub difference: Difference,
+}
+
 /// The policy in force; `None` before the first.
 pub fn in_force(view: &dyn View) -> Result<Option<Policy>, Refusal> {
     Ok(get::<Policy>(view, Policy::KEY)?)
@@ -42,26 +49,22 @@ pub fn put_in_force(
     policy: &Policy,
     standing: Standing,
     context: &Context,
-) -> Result<(Vec<Event>, Change), Refusal> {
+) -> Result<(Vec<Event>, Approved), Refusal> {
+    let current = in_force(view)?;
+    let difference = Difference::between(&current.clone().unwrap_or_default(), policy);
+    let (change, told) = match &current {
+        None => (Change::InForce, true),
+        Some(current) if current.source_hash == policy.source_hash => (Change::Unchanged, false),
+        // Other words for the same rules; noted, but nothing that needs anybody's word.
+        Some(_) if difference.is_empty() => (Change::Unchanged, true),
+        Some(_) if standing == Standing::Agent => {
+            return Err(Refusal::NeedsPerson { what: "a change of the policy".to_owned() });
+        }
+        Some(_) => (Change::InForce, true),
+    };
     let policy = Policy { approved_at: context.now, ..policy.clone() };
-    let set = |change| {
-        let policy = policy.clone();
-        Ok((vec![Event::PolicySet { policy }], change))
-    };
-    let Some(current) = in_force(view)? else {
-        return set(Change::InForce);
-    };
-    if current.source_hash == policy.source_hash {
-        return Ok((Vec::new(), Change::Unchanged));
-    }
-    if current.zones == policy.zones && current.capacities == policy.capacities {
-        // Other words for the same rules; noted, so that nobody is told of a difference.
-        return set(Change::Unchanged);
-    }
-    if standing == Standing::Agent {
-        return Err(Refusal::NeedsPerson { what: "a change of the policy".to_owned() });
-    }
-    set(Change::InForce)
+    let events = if told { vec![Event::PolicySet { policy }] } else { Vec::new() };
+    Ok((events, Approved { policy: change, difference }))
 }
 
 /// What changes from one policy to another.
@@ -112,7 +115,12 @@ fn without(all: &[Zone], known: &[Zone]) -> Vec<Zone> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::{Actor, Observed};
+    use crate::evolve::evolve;
+    use crate::id::{Fresh, Position};
+    use crate::memory::Memory;
     use crate::resource::Resource;
+    use crate::time::Moment;
     use crate::zones::Rule;
 
     fn zone(path: &str, policy: Rule) -> Zone {
@@ -122,6 +130,41 @@ mod tests {
     fn policy(zones: &[Zone], gpu: u32) -> Policy {
         let capacities = [("gpu".to_owned(), gpu)].into();
         Policy { zones: zones.to_vec(), capacities, ..Policy::default() }
+    }
+
+    #[test]
+    fn an_agent_sets_the_first_policy_and_no_other() {
+        let mut memory = Memory::default();
+        let strict = policy(&[zone("a", Rule::Serial)], 1);
+        let loose =
+            Policy { source_hash: "other".to_owned(), ..policy(&[zone("a", Rule::Off)], 1) };
+        let reworded = Policy { source_hash: "words".to_owned(), ..strict.clone() };
+        let ask = |memory: &Memory, policy: &Policy, standing| {
+            put_in_force(memory, policy, standing, &context())
+        };
+        let (events, first) = ask(&memory, &strict, Standing::Agent).unwrap();
+        assert_eq!(first.policy, Change::InForce);
+        events.iter().for_each(|event| evolve(&mut memory, event).unwrap());
+        let refused = ask(&memory, &loose, Standing::Agent);
+        assert!(matches!(refused, Err(Refusal::NeedsPerson { .. })), "{refused:?}");
+        for standing in [Standing::Person, Standing::Unattended] {
+            assert_eq!(ask(&memory, &loose, standing).unwrap().1.policy, Change::InForce);
+        }
+        let (events, same) = ask(&memory, &strict, Standing::Agent).unwrap();
+        assert!(events.is_empty() && same.policy == Change::Unchanged);
+        let (events, words) = ask(&memory, &reworded, Standing::Agent).unwrap();
+        assert!(events.len() == 1 && words.policy == Change::Unchanged);
+    }
+
+    fn context() -> Context {
+        Context {
+            now: Moment(1),
+            next: Position { epoch: 1, number: 1 },
+            fresh: Fresh([0; 32]),
+            actor: Actor::default(),
+            observed: Observed::default(),
+            failed_over_at: None,
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::workspace::{Workspace, secret, secret_hash};
+use crate::workspace::{Retry, Workspace, secret, secret_hash};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Token {
@@ -29,12 +29,17 @@ pub fn make_token(
     actor: &Actor,
     standing: Standing,
     path: &Path,
+    operation: Option<&str>,
 ) -> Result<Token, Failure> {
     if standing == Standing::Agent {
         return Err(Refusal::NeedsPerson { what: "making a person token".to_owned() }.into());
     }
     let file = place_of(workspace, path)?;
-    let secret = secret()?;
+    // As with sessions: a retry must make the same token, and the store must not know it.
+    let secret = match operation {
+        Some(operation) => secret_hash(&format!("{operation}/person/{}", file.display())),
+        None => secret()?,
+    };
     let failed = |source| Failure::File { doing: "cannot write", path: file.clone(), source };
     let mut open = std::fs::OpenOptions::new();
     match open.write(true).create_new(true).mode(0o600).open(&file) {
@@ -43,14 +48,15 @@ pub fn make_token(
             .and_then(|()| made.sync_all())
             .map_err(failed)?,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let ours = || std::fs::read_to_string(&file).is_ok_and(|text| text.trim() == secret);
+            if operation.is_some() && ours() {
+                return register(workspace, actor, &secret, operation).map(|()| Token { file });
+            }
             return Err(Failure::TokenPlace { path: file, why: "there is a file already" });
         }
         Err(error) => return Err(failed(error)),
     }
-    let registered = workspace.decide(actor, Observed::default(), |_, context| {
-        let token = PersonToken { hash: secret_hash(&secret), made_at: context.now };
-        Ok((vec![Event::PersonTokenAdded { token }], ()))
-    });
+    let registered = register(workspace, actor, &secret, operation);
     if let Err(failure) = registered {
         // A token that the store surely does not know proves nothing: the file we just made goes.
         let unknown = matches!(failure, Failure::Store(crate::store::Error::OutcomeUnknown { .. }));
@@ -60,6 +66,26 @@ pub fn make_token(
         return Err(failure);
     }
     Ok(Token { file })
+}
+
+fn register(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    secret: &str,
+    operation: Option<&str>,
+) -> Result<(), Failure> {
+    let hash = secret_hash(secret);
+    let retry = operation.map(|operation| Retry::of(operation, "person token", &hash));
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |_, context| {
+            let token = PersonToken { hash: hash.clone(), made_at: context.now };
+            Ok((vec![Event::PersonTokenAdded { token }], ()))
+        },
+    )
 }
 
 /// The full path, if it lies outside every repository and every workspace.

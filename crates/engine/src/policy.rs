@@ -7,7 +7,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use baton_core::context::{Actor, Observed};
-use baton_core::policy::{self, Change, Difference, Standing};
+use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::time::Moment;
 use baton_core::zones::{Policy, Zone};
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::config;
 use crate::failure::Failure;
 use crate::setup::written_policy;
-use crate::workspace::Workspace;
+use crate::workspace::{Retry, Workspace};
 
 /// How `baton.toml` of this tree compares with the policy in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,10 +89,20 @@ pub fn put_in_force(
     actor: &Actor,
     policy: &Policy,
     standing: Standing,
-) -> Result<Change, Failure> {
-    workspace.decide(actor, Observed::default(), |view, context| {
-        policy::put_in_force(view, policy, standing, context)
-    })
+    operation: Option<&str>,
+) -> Result<Approved, Failure> {
+    let retry =
+        operation.map(|operation| Retry::of(operation, "policy approve", &policy.source_hash));
+    let approved = workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| policy::put_in_force(view, policy, standing, context),
+    )?;
+    // Remembered now, so that the next check need not wait for its turn to remember it.
+    drift(workspace);
+    Ok(approved)
 }
 
 /// What a tree's file was like when it was last read.

@@ -138,9 +138,10 @@ pub fn make_in(
             place.clone()
         }
         (None, _) if !shared => {
-            let (place, _) = site.initialise()?;
-            Sqlite::create(&place.store)?;
-            place
+            // The store first: where none can be, there must be no mark of a workspace either, or
+            // a shared store could not be chosen afterwards.
+            Sqlite::create(&site.store)?;
+            site.initialise()?.0
         }
         // Opening tells what is missing or contradicts.
         (_, Some(place)) => place.clone(),

@@ -184,8 +184,9 @@ fn put_in_force(
             (actor, standing)
         }
     };
-    let change = super::policy::approve_as(workspace, &actor, standing, written, wanted.yes);
-    match change {
+    let approved =
+        super::policy::approve_as(workspace, &actor, standing, written, wanted.yes, None);
+    match approved.map(|approved| approved.policy) {
         Ok(Change::InForce) => Ok(("in_force", None)),
         Ok(Change::Unchanged) => Ok(("unchanged", None)),
         Err(Failure::Refused(refusal @ Refusal::NeedsPerson { .. })) => {

@@ -31,7 +31,9 @@ pub(crate) fn run(common: &Common, wanted: &Person) -> Outcome {
         false => whoami::standing(&desk.workspace, &desk.actor),
     };
     let (actor, path) = (desk.actor.clone(), desk.cwd.join(file));
-    let token = person::make_token(&mut desk.workspace, &actor, standing, &path)?;
+    let operation = desk.operation.clone();
+    let workspace = &mut desk.workspace;
+    let token = person::make_token(workspace, &actor, standing, &path, operation.as_deref())?;
     desk.answer(&token, |token: &Token, colour| {
         let file = shown(&token.file.display().to_string());
         format!(

@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use baton_core::context::Actor;
-use baton_core::policy::{Change, Difference, Standing};
+use baton_core::policy::{Approved, Change, Difference, Standing};
 use baton_core::refusal::Refusal;
 use baton_core::zones::Zone;
 use baton_engine::failure::Failure;
 use baton_engine::policy::{self, OnDisk, Shown};
 use baton_engine::workspace::Workspace;
 use baton_engine::{config, setup, whoami};
-use serde_json::json;
 
 use super::init::rule_word;
 use crate::arguments::Common;
@@ -47,12 +46,10 @@ fn approve(desk: &mut Desk, yes: bool) -> Outcome {
     let written =
         setup::written_policy(&desk.workspace.place)?.ok_or(Failure::NoConfig { path })?;
     let standing = whoami::standing(&desk.workspace, &desk.actor);
-    let actor = desk.actor.clone();
-    let current = policy::in_force(&mut desk.workspace)?.unwrap_or_default();
-    let difference = Difference::between(&current, &written);
-    let change = approve_as(&mut desk.workspace, &actor, standing, &written, yes)?;
-    let reply = json!({ "policy": change, "difference": difference });
-    desk.answer(&reply, |_, colour| match change {
+    let (actor, operation) = (desk.actor.clone(), desk.operation.clone());
+    let workspace = &mut desk.workspace;
+    let approved = approve_as(workspace, &actor, standing, &written, yes, operation.as_deref())?;
+    desk.answer(&approved, |approved: &Approved, colour| match approved.policy {
         Change::InForce => {
             format!("{} baton.toml is in force now\n", paint("approved", Paint::Green, colour))
         }
@@ -69,7 +66,8 @@ pub(crate) fn approve_as(
     standing: Standing,
     written: &baton_core::zones::Policy,
     yes: bool,
-) -> Result<Change, Failure> {
+    operation: Option<&str>,
+) -> Result<Approved, Failure> {
     let needs_person =
         || Failure::Refused(Refusal::NeedsPerson { what: "a change of the policy".to_owned() });
     if let Some(current) = policy::in_force(workspace)? {
@@ -85,7 +83,7 @@ pub(crate) fn approve_as(
             }
         }
     }
-    policy::put_in_force(workspace, actor, written, standing)
+    policy::put_in_force(workspace, actor, written, standing, operation)
 }
 
 fn shown_words(found: &Shown, colour: bool) -> String {
