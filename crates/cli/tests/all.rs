@@ -5,13 +5,23 @@ mod bad_input;
 #[cfg(test)]
 mod claims;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod guide;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
+mod person;
+#[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod shared_store;
 
 #[test]
 fn no_test_file_is_forgotten() {

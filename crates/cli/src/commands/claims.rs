@@ -31,6 +31,7 @@ pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
     let operation = operation.as_deref();
     let granted = claiming::claim(workspace, actor, cwd, wanted, operation, &mut progress)?;
     desk.answer(&granted, granted_words);
+    desk.remark_policy();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -173,6 +174,7 @@ pub(crate) fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
     let Desk { workspace, actor, cwd, .. } = desk;
     let checked = checking::check(workspace, actor, cwd, wanted)?;
     desk.answer(&checked, checked_words);
+    desk.remark_policy();
     Ok(match checked.verdict {
         Verdict::Allow | Verdict::Warn => ExitCode::SUCCESS,
         Verdict::Ask | Verdict::Deny => ExitCode::from(1),

@@ -338,6 +338,18 @@ impl Store for Sqlite {
         backup::copy_out(&self.connection, &self.path, to)
     }
 
+    fn quick_check(&mut self) -> Result<(), Error> {
+        self.follow_file()?;
+        let found: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| fault::not_done(&self.path, &error))?;
+        match found.as_str() {
+            "ok" => self.snapshot().map(drop),
+            _ => Err(Error::Corrupt { path: self.path.clone(), detail: found }),
+        }
+    }
+
     fn describe(&self) -> String {
         format!("SQLite {} in {}", rusqlite::version(), self.path.display())
     }
