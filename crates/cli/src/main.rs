@@ -9,6 +9,7 @@ mod arguments;
 mod commands;
 mod desk;
 mod render;
+mod signals;
 mod words;
 
 fn main() -> ExitCode {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use baton_core::refusal::{Class, Refusal};
 
-use crate::{git, place, store};
+use crate::{archive, git, place, store};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -20,6 +20,8 @@ pub enum Failure {
     Path(#[from] place::identity::Error),
     #[error("git could not answer")]
     Git(#[from] git::Error),
+    #[error("the archive cannot be used")]
+    Archive(#[from] archive::Error),
     #[error("{path} cannot be used")]
     Config { path: PathBuf, line: Option<usize>, detail: String },
     #[error("{given:?} is not a credential")]
@@ -44,7 +46,12 @@ impl Failure {
             Self::Path(_) | Self::BadCredentialText { .. } => Class::Usage,
             Self::NoSuchProcess { .. } | Self::Config { .. } => Class::Usage,
             Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
-            Self::Store(_) | Self::Place(_) | Self::Git(_) | Self::File { .. } => Class::Unanswered,
+            Self::Archive(archive::Error::Busy | archive::Error::Taken { .. }) => Class::Refused,
+            Self::Store(_)
+            | Self::Place(_)
+            | Self::Git(_)
+            | Self::Archive(_)
+            | Self::File { .. } => Class::Unanswered,
         }
     }
 }

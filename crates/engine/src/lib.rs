@@ -5,12 +5,14 @@
 //! store is looked at before, and what must be done outside is done after the commit.
 
 pub mod api;
+pub mod archive;
 pub mod checking;
 pub mod claiming;
 pub mod config;
 pub mod failure;
 pub mod filesystem;
 pub mod git;
+pub mod journal;
 pub mod listing;
 pub mod locks;
 pub mod place;
