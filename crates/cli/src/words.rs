@@ -80,6 +80,10 @@ impl From<Failure> for Problem {
                 let (code, next) = archive_words(error);
                 (code, chain(error), next.to_owned(), json!({}))
             }
+            Failure::Export(error) => {
+                let (code, next) = export_words(error);
+                (code, chain(error), next.to_owned(), json!({}))
+            }
             Failure::Config { path, line, detail } => (
                 "bad_config",
                 match line {
@@ -329,6 +333,18 @@ fn archive_words(error: &baton_engine::archive::Error) -> (&'static str, &'stati
         E::Io { .. } => ("archive_io", "check that the store's folder can be written and has room"),
         E::Newer { .. } => ("archive_newer", "use the newer baton that wrote it"),
         _ => ("archive", "baton journal verify"),
+    }
+}
+
+fn export_words(error: &baton_engine::export::Error) -> (&'static str, &'static str) {
+    use baton_engine::export::Error as E;
+    match error {
+        E::InsideGit { .. } => ("inside_git", "choose a folder outside .git, or --git"),
+        E::NotOurs { .. } => ("not_ours", "choose an empty folder: nothing is overwritten"),
+        E::NotAFolder { .. } => ("not_a_folder", "choose a folder"),
+        E::NoRepository => ("no_repository", "baton export DIR, which needs no git"),
+        E::TooLarge => ("too_large", "baton journal archive, then export again"),
+        E::Io { .. } => ("file", "check that the folder can be written and has room"),
     }
 }
 

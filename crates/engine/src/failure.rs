@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use baton_core::refusal::{Class, Refusal};
 
-use crate::{archive, git, place, store};
+use crate::{archive, export, git, place, store};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -22,6 +22,8 @@ pub enum Failure {
     Git(#[from] git::Error),
     #[error("the archive cannot be used")]
     Archive(#[from] archive::Error),
+    #[error("the export could not be made")]
+    Export(#[from] export::Error),
     #[error("{path} cannot be used")]
     Config { path: PathBuf, line: Option<usize>, detail: String },
     #[error("{given:?} is not a credential")]
@@ -47,10 +49,18 @@ impl Failure {
             Self::NoSuchProcess { .. } | Self::Config { .. } => Class::Usage,
             Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
             Self::Archive(archive::Error::Busy | archive::Error::Taken { .. }) => Class::Refused,
+            Self::Export(
+                export::Error::InsideGit { .. }
+                | export::Error::NotOurs { .. }
+                | export::Error::NotAFolder { .. }
+                | export::Error::NoRepository
+                | export::Error::TooLarge,
+            ) => Class::Refused,
             Self::Store(_)
             | Self::Place(_)
             | Self::Git(_)
             | Self::Archive(_)
+            | Self::Export(export::Error::Io { .. })
             | Self::File { .. } => Class::Unanswered,
         }
     }

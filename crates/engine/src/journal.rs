@@ -10,7 +10,7 @@ use std::path::Path;
 use baton_core::context::{Actor, Observed};
 use baton_core::event::{self, Event};
 use baton_core::id::{Position, SessionId};
-use baton_core::journal::{Entry, Hash};
+use baton_core::journal::{Entry, Hash, Head};
 use baton_core::notices::News;
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
@@ -148,27 +148,31 @@ impl Reading {
         };
         let snapshot = workspace.store.snapshot()?;
         let head = snapshot.state().head.position;
-        let archived = snapshot.archived()?.map(|head| head.position);
+        let sealed = snapshot.archived()?;
         let mut reading = Self {
             sessions,
             kinds: wanted.kind.clone(),
             resources,
-            cursor: archived.unwrap_or(Position::START),
+            cursor: sealed.as_ref().map_or(Position::START, |sealed| sealed.position),
             until: (!follow).then_some(head.number),
             names: BTreeMap::new(),
             archived: None,
         };
-        let oldest = match wanted.since.as_deref().and_then(|text| since(text).ok()) {
+        let now = snapshot.state().now;
+        let since = wanted.since.as_deref().and_then(|text| since(text).ok());
+        if wanted.limit.is_none() && !(follow && since.is_none()) {
+            let asked = |sealed: &Head| {
+                since.is_none_or(|since| since.reached_at(sealed.position, sealed.at, now))
+            };
+            reading.archived = sealed.filter(asked).map(|sealed| sealed.position);
+        }
+        let oldest = match since {
             None if follow && wanted.limit.is_none() => head.number,
             None => reading.cursor.number,
             Some(since) => {
-                let now = snapshot.state().now;
                 first_where(&*snapshot, |entry| since.reached(entry, now))?.saturating_sub(1)
             }
         };
-        if oldest == reading.cursor.number && wanted.limit.is_none() {
-            reading.archived = archived;
-        }
         let number = match wanted.limit {
             None => oldest,
             Some(limit) => reading.newest(&*snapshot, limit, oldest)?,

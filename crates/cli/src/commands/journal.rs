@@ -30,6 +30,7 @@ const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[group(skip)] // The flattened request has a group of the same name.
 pub(crate) struct Journal {
     #[command(subcommand)]
     command: Option<Deed>,

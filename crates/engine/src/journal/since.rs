@@ -23,10 +23,14 @@ pub enum Since {
 impl Since {
     /// Has the journal come to this point with `entry`? Once true, it stays true.
     pub fn reached(&self, entry: &Entry, now: Moment) -> bool {
+        self.reached_at(entry.position, entry.at, now)
+    }
+
+    pub(super) fn reached_at(&self, position: Position, at: Moment, now: Moment) -> bool {
         match self {
-            Self::Ago(span) => entry.at >= now - *span,
-            Self::Time(moment) => entry.at >= *moment,
-            Self::After(position) => entry.position > *position,
+            Self::Ago(span) => at >= now - *span,
+            Self::Time(moment) => at >= *moment,
+            Self::After(after) => position > *after,
         }
     }
 }
