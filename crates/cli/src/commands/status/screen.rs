@@ -163,7 +163,7 @@ fn matters(overview: &Overview) -> Section {
     let now = overview.now;
     let sentence = |matter: &Matter| match matter {
         Matter::PolicyChanged => {
-            "baton.toml was changed and is not in force: baton policy".to_owned()
+            "baton.toml was changed and is not in force: baton policy show".to_owned()
         }
         Matter::PolicyUnreadable { why } => format!("baton.toml cannot be used: {}", shown(why)),
         Matter::LeftDirty { holder, paths, since, .. } => format!(
