@@ -12,6 +12,12 @@ mod render;
 mod signals;
 mod words;
 
+/// A call of `baton` lives for a millisecond; musl's allocator would spend a third of it in the
+/// kernel, a few pages at a time.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     #[cfg(windows)]
     compile_error!("Baton runs on Linux and macOS; on Windows use WSL 2");

@@ -4,6 +4,7 @@
 //! `baton_core` in it, decision and write in one transaction. What must be looked at outside the
 //! store is looked at before, and what must be done outside is done after the commit.
 
+<<<<<<< HEAD
 pub mod api;
 pub mod archive;
 pub mod checking;
@@ -12,6 +13,9 @@ pub mod config;
 pub mod copies;
 pub mod export;
 pub mod failure;
+=======
+pub mod clock;
+>>>>>>> sqlite
 pub mod filesystem;
 pub mod git;
 pub mod journal;
@@ -20,6 +24,7 @@ pub mod locks;
 pub mod overview;
 pub mod place;
 pub mod process;
+<<<<<<< HEAD
 pub mod resources;
 pub mod sessions;
 pub mod setup;
@@ -27,3 +32,6 @@ pub mod sighting;
 pub mod store;
 pub mod whoami;
 pub mod workspace;
+=======
+pub mod store;
+>>>>>>> sqlite
