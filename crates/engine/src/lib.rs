@@ -4,18 +4,15 @@
 //! `baton_core` in it, decision and write in one transaction. What must be looked at outside the
 //! store is looked at before, and what must be done outside is done after the commit.
 
-<<<<<<< HEAD
 pub mod api;
 pub mod archive;
 pub mod checking;
 pub mod claiming;
+pub mod clock;
 pub mod config;
 pub mod copies;
 pub mod export;
 pub mod failure;
-=======
-pub mod clock;
->>>>>>> sqlite
 pub mod filesystem;
 pub mod git;
 pub mod journal;
@@ -24,7 +21,6 @@ pub mod locks;
 pub mod overview;
 pub mod place;
 pub mod process;
-<<<<<<< HEAD
 pub mod resources;
 pub mod sessions;
 pub mod setup;
@@ -32,6 +28,3 @@ pub mod sighting;
 pub mod store;
 pub mod whoami;
 pub mod workspace;
-=======
-pub mod store;
->>>>>>> sqlite
