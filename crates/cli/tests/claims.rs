@@ -56,8 +56,7 @@ fn lesson_05_every_spelling_is_one_file() {
     let (alice, bob) = (scratch.session("alice"), scratch.session("bob"));
     scratch.acts(&alice, &["claim", "src/a.rs"]).ok();
     let absolute = scratch.path("elsewhere/src/a.rs");
-    for spelling in
-        ["src/a.rs", "./src//a.rs", "SRC/a.rs", "link/a.rs", absolute.to_str().unwrap()]
+    for spelling in ["src/a.rs", "./src//a.rs", "SRC/a.rs", "link/a.rs", absolute.to_str().unwrap()]
     {
         let said = scratch.acts(&bob, &["check", spelling]);
         assert_eq!(said.code, 1, "{spelling}: {said:?}");

@@ -27,9 +27,8 @@ fn steps(text: &str) -> Vec<Step> {
         if !inside {
             continue;
         }
-        let prompt = line.split_once("$ ").filter(|(who, _)| {
-            who.chars().all(|c| c.is_ascii_lowercase())
-        });
+        let prompt =
+            line.split_once("$ ").filter(|(who, _)| who.chars().all(|c| c.is_ascii_lowercase()));
         if let Some((who, typed)) = prompt {
             let (who, typed) = (who.to_owned(), typed.to_owned());
             steps.push(Step { line: index + 1, who, typed, code: 0, expected: Vec::new() });

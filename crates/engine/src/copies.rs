@@ -50,8 +50,9 @@ pub struct Restored {
     /// The epoch of everything from now on: above all that were ever used, so that no token given
     /// out before can be mistaken for a new one (S5).
     pub epoch: u32,
-    /// Where what was replaced is.
-    pub kept: String,
+    /// Where what was replaced is, if it is a file here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<PathBuf>,
 }
 
 /// May whoever runs this restore? Asked before the store is opened: it may be damaged.
@@ -87,8 +88,16 @@ pub fn restore(place: &Place, address: Option<&str>, from: &Path) -> Result<Rest
         file: from.to_owned(),
         head: snapshot.state().head.position,
         epoch: snapshot.state().epoch,
-        kept: format!("{}/store.db.before-restore-…", place.store.display()),
+        kept: newest_kept(&place.store),
     })
+}
+
+/// The replaced store with the highest number.
+fn newest_kept(folder: &Path) -> Option<PathBuf> {
+    let number = |name: &str| name.strip_prefix("store.db.before-restore-")?.parse::<u32>().ok();
+    let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name());
+    let numbers = names.filter_map(|name| number(name.to_str()?));
+    numbers.max().map(|number| folder.join(format!("store.db.before-restore-{number}")))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -49,6 +49,7 @@ impl Failure {
             Self::NoSuchProcess { .. } | Self::Config { .. } => Class::Usage,
             Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
             Self::Archive(archive::Error::Busy | archive::Error::Taken { .. }) => Class::Refused,
+            Self::Store(store::Error::Exists { .. }) => Class::Refused,
             Self::Export(
                 export::Error::InsideGit { .. }
                 | export::Error::NotOurs { .. }

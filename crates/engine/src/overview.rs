@@ -1,7 +1,7 @@
 //! Everything at one glance: what waits for a person, who is here, who holds and who waits.
 //!
-//! Owns the collection; one look at the store, then looks at files and processes. Nothing here
-//! decides or changes anything, not even what has run out.
+//! Owns the collection: each list is one look at the store, and then files and processes are looked
+//! at. Nothing here decides or changes anything, not even what has run out.
 
 use baton_core::claim::Claim;
 use baton_core::claim::Holder;

@@ -92,15 +92,17 @@ fn restore(common: &Common, file: &Path, yes: bool, other_workspace: bool) -> Ou
     }
     let restored = copies::restore(&place, address.as_deref(), &file).map_err(of_backup)?;
     desk::answer(common.json, &restored, |restored: &Restored, colour| {
-        format!(
-            "{} {}, up to {}; epoch {} begins with the next entry\n\
-             What was replaced is kept as {}\n",
+        let mut text = format!(
+            "{} {}, up to {}; epoch {} begins with the next entry\n",
             paint("restored", Paint::Green, colour),
             restored.file.display(),
             restored.head,
-            restored.epoch,
-            restored.kept
-        )
+            restored.epoch
+        );
+        if let Some(kept) = &restored.kept {
+            let _ = writeln!(text, "what was replaced is kept as {}", kept.display());
+        }
+        text
     });
     Ok(ExitCode::SUCCESS)
 }
@@ -114,6 +116,9 @@ fn of_backup(failure: Failure) -> Problem {
     );
     let mut problem = Problem::from(failure);
     if about_backup {
+        problem.exit = 1;
+        problem.message = problem.message.replacen("the store", "the backup", 1);
+        problem.message = problem.message.replacen("not a store", "not a backup", 1);
         problem.next = "give a file that baton store backup made; nothing was changed".to_owned();
     }
     problem
