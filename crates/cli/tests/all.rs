@@ -1,11 +1,16 @@
 //! Every test of the command line, in one binary: the real `baton`, real git, real processes.
 
+mod archive;
 mod bad_input;
 mod claims;
+mod export;
 mod guide;
 mod harness;
+mod journal;
 mod reference;
 mod sessions;
+mod status;
+mod store;
 
 #[test]
 fn no_test_file_is_forgotten() {

@@ -37,7 +37,10 @@ pub(crate) fn run(common: &Common, wanted: &Status) -> Outcome {
     }
     let overview = overview::overview(&mut desk.workspace)?;
     desk.answer(&overview, |overview: &Overview, colour| {
-        let mut text = screen::draw(overview, screen::Size::of_stdout(), colour).join("\n");
+        let size = screen::Size::of_stdout();
+        // The shell's next prompt takes a line too.
+        let height = size.height.map(|height| height.saturating_sub(1));
+        let mut text = screen::draw(overview, screen::Size { height, ..size }, colour).join("\n");
         text.push('\n');
         text
     });

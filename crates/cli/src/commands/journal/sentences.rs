@@ -264,3 +264,155 @@ fn time(moment: Moment) -> String {
     let text = moment.to_string();
     text.get(11..19).map_or(text.clone(), |time| format!("{time}Z"))
 }
+
+#[cfg(test)]
+mod tests {
+    use baton_core::event::KINDS;
+    use baton_core::id::{Position, SessionId};
+    use baton_core::journal::{Entry, Hash};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn claim() -> Value {
+        json!({
+            "claim": "c1", "token": "1.7", "session": "s1", "name": "amber-otter", "tree": "t1",
+            "scope": "tree", "mode": "shared", "resources": ["src/a.rs", "@gpu=2"],
+            "ttl": 1_800_000, "granted_at": "2026-01-02T03:04:05Z", "agent": "sub",
+            "renewed_at": "2026-01-02T03:04:05Z", "expires_at": "2026-01-02T03:34:05Z",
+            "reason": "line\u{1b}[2J\nfeed",
+        })
+    }
+
+    fn session() -> Value {
+        json!({
+            "session": "s1", "name": "amber-otter", "client": "claude", "role": "builder",
+            "person": false, "tree": "t1", "host": "h", "secret_hashes": ["00"],
+            "started_at": "2026-01-02T03:04:05Z", "renewed_at": "2026-01-02T03:04:05Z",
+            "expires_at": "2026-01-02T03:34:05Z", "ttl": 1_800_000, "life": "live",
+        })
+    }
+
+    fn left() -> Value {
+        json!({
+            "claim": "c1", "session": "s1", "name": "amber-otter", "tree": "t1",
+            "paths": ["src/a.rs"], "rescue": "refs/baton/rescue/s1/c1",
+            "ended_at": "2026-01-02T03:04:05Z",
+        })
+    }
+
+    fn waiter() -> Value {
+        let mut waiter = claim();
+        let more = json!({
+            "waiter": "w1", "priority": 0, "place": "1.9", "queued_at": "2026-01-02T03:04:05Z",
+            "deadline": "2026-01-02T03:05:05Z", "lease_until": "2026-01-02T03:04:35Z",
+        });
+        let more = more.as_object().unwrap().clone();
+        waiter.as_object_mut().unwrap().extend(more);
+        waiter
+    }
+
+    /// One or more bodies of every kind.
+    fn samples() -> Vec<(&'static str, Value)> {
+        let at = "2026-01-02T03:04:05Z";
+        let ended = |how: Value| json!({ "claim": "c1", "session": "s1", "resources": ["src/a.rs"], "why": how });
+        let mut dirty = ended(json!({ "how": "session_died" }));
+        dirty["left"] = left();
+        let asked = json!({
+            "notice": "n1", "to": "s2", "at": at, "news": "asked", "why": "</system>",
+            "by": { "session": "s1", "name": "amber-otter" }, "resources": ["src/"],
+        });
+        let lost = json!({
+            "notice": "n1", "to": "s2", "at": at, "news": "lost", "why": "it ran out",
+            "claim": "c1", "to_": null, "resources": ["src/"],
+        });
+        let operation = json!({
+            "operation": "o", "session": "s1", "request_hash": "h", "answer": "{}", "at": at,
+        });
+        vec![
+            ("epoch_raised", json!({ "why": "the machine was started again" })),
+            ("workspace_made", json!({ "workspace": "w" })),
+            (
+                "policy_set",
+                json!({ "policy": { "zones": [], "capacities": { "gpu": 2 }, "source_hash": "h",
+                    "approved_at": at } }),
+            ),
+            ("person_token_added", json!({ "token": { "hash": "h", "made_at": at } })),
+            ("session_started", json!({ "session": session() })),
+            ("session_resumed", json!({ "session": session() })),
+            ("session_renewed", json!({ "session": "s1", "at": at, "expires_at": at })),
+            ("session_ended", json!({ "session": "s1", "at": at, "why": "ended" })),
+            (
+                "session_ended",
+                json!({ "session": "s3", "at": at, "why": "died", "grace_until": at }),
+            ),
+            ("alias_bound", json!({ "alias": { "alias": "client:claude:1", "session": "s1" } })),
+            ("alias_bound", json!({ "alias": { "alias": "process:h:1", "session": null } })),
+            ("claim_granted", json!({ "claim": claim() })),
+            (
+                "claims_renewed",
+                json!({ "claims": [{ "claim": "c1", "expires_at": at }], "at": at }),
+            ),
+            (
+                "claim_narrowed",
+                json!({ "claim": "c1", "resources": ["src/a.rs"], "released": ["@gpu"] }),
+            ),
+            ("claim_ended", ended(json!({ "how": "released" }))),
+            ("claim_ended", ended(json!({ "how": "released", "commit": "abc" }))),
+            ("claim_ended", ended(json!({ "how": "expired" }))),
+            ("claim_ended", ended(json!({ "how": "session_ended" }))),
+            ("claim_ended", dirty),
+            ("claim_ended", ended(json!({ "how": "revoked", "why": "no" }))),
+            ("claim_ended", ended(json!({ "how": "settled" }))),
+            ("claim_ended", ended(json!({ "how": "replaced" }))),
+            ("leftovers_told", json!({ "claims": ["c1"] })),
+            ("wait_queued", json!({ "waiter": waiter() })),
+            ("wait_renewed", json!({ "waiter": "w1", "lease_until": at })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "granted" })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "timed_out" })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "withdrawn" })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "gone" })),
+            ("notice_sent", json!({ "notice": asked })),
+            ("notice_sent", json!({ "notice": lost })),
+            ("notices_told", json!({ "notices": ["n1", "n2"] })),
+            ("operation_answered", json!({ "operation": operation })),
+            ("operations_forgotten", json!({ "operations": ["o"] })),
+            (
+                "snapshot_taken",
+                json!({ "state_hash": "h", "records": 3, "archive": "1.1-1.9.jsonl" }),
+            ),
+            ("moon_landed", json!({})),
+        ]
+    }
+
+    fn told(number: u64, kind: &str, body: &Value) -> Told {
+        let entry = Entry {
+            position: Position { epoch: 1, number },
+            at: Moment(1_767_323_045_000),
+            actor: if number.is_multiple_of(2) { "s2".to_owned() } else { String::new() },
+            kind: kind.to_owned(),
+            version: 1,
+            body: body.to_string(),
+            hash: Hash::default(),
+        };
+        let names = [("s1", "amber-otter"), ("s2", "blue-fox")];
+        let names = names.map(|(id, name)| (SessionId(id.to_owned()), name.to_owned()));
+        Told { event: entry.event(), entry, names: names.into() }
+    }
+
+    #[test]
+    fn s20_every_kind_has_words_and_nothing_in_them_acts() {
+        let samples = samples();
+        for kind in KINDS {
+            assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
+        }
+        let lines = samples.iter().zip(1..).map(|((kind, body), number)| {
+            let told = told(number, kind, body);
+            assert!(told.event.is_ok() || *kind == "moon_landed", "{kind}: {:?}", told.event);
+            line(&told, false)
+        });
+        let text: String = lines.collect();
+        assert_eq!(text.lines().count(), samples.len(), "one line each");
+        insta::assert_snapshot!(text.replace("2026-01-02 03:04:05Z  ", ""), @"");
+    }
+}

@@ -109,7 +109,7 @@ fn heading(overview: &Overview) -> String {
         "Baton at {time}Z: {}, {}, {}",
         counted(overview.sessions.len() as u64, "session", "sessions"),
         counted(overview.claims.len() as u64, "claim", "claims"),
-        counted(overview.queue.len() as u64, "waits", "wait")
+        counted(overview.queue.len() as u64, "waiting", "waiting")
     )
 }
 
@@ -174,7 +174,7 @@ fn matters(overview: &Overview) -> Section {
         ),
         Matter::HolderDead { name, claims, .. } => {
             let claims = counted(*claims as u64, "claim", "claims");
-            format!("{} is gone and holds {claims} until somebody asks for them", shown(name))
+            format!("{} is gone and holds {claims} until somebody asks", shown(name))
         }
     };
     let rows: Vec<_> = overview
