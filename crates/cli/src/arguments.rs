@@ -213,3 +213,13 @@ fn one_line(report: &str) -> String {
         false => shown(&words.join(" ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
+    }
+}

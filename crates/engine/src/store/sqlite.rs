@@ -34,7 +34,7 @@ mod schema;
 mod state;
 mod write;
 
-pub use backup::restore;
+pub use backup::{restore, workspace_of};
 
 /// A commit that syncs anyway also empties a log above this.
 const CHECKPOINT_PAGES_SYNCED: u32 = 256;
