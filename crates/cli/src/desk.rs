@@ -31,34 +31,26 @@ pub(crate) struct Desk {
 pub(crate) type Outcome = Result<ExitCode, Problem>;
 
 impl Desk {
-    /// Opens the workspace and finds out who acts.
+    /// For verbs that only read, which needs no session.
     pub(crate) fn open(common: &Common) -> Result<Self, Problem> {
-        Self::open_with(common, hints(common))
+        Self::open_as(common, whoami::reader)
     }
 
-    pub(crate) fn open_with(common: &Common, hints: Hints) -> Result<Self, Problem> {
-        let cwd = folder(common)?;
-        let workspace = Workspace::open(&cwd, address().as_deref())?;
-        let mut desk = Self {
-            workspace,
-            actor: Actor::default(),
-            cwd,
-            json: common.json,
-            operation: operation(common)?,
-        };
-        desk.actor = whoami::actor(&mut desk.workspace, &hints)?;
-        Ok(desk)
-    }
-
-    /// As `open`, for verbs that act: a person at a terminal gets a session without asking.
+    /// For verbs that act: a person at a terminal gets a session without asking.
     pub(crate) fn open_to_act(common: &Common) -> Result<Self, Problem> {
-        let mut desk = Self::open(common)?;
+        let mut desk = Self::open_as(common, whoami::actor)?;
         sessions::person_at_terminal(&mut desk.workspace, &mut desk.actor)?;
         Ok(desk)
     }
 
-    pub(crate) fn op(&self) -> Option<&str> {
-        self.operation.as_deref()
+    pub(crate) fn open_as(
+        common: &Common,
+        find: fn(&mut Workspace, &Hints) -> Result<Actor, Failure>,
+    ) -> Result<Self, Problem> {
+        let cwd = folder(common)?;
+        let mut workspace = Workspace::open(&cwd, address().as_deref())?;
+        let actor = find(&mut workspace, &hints(common))?;
+        Ok(Self { workspace, actor, cwd, json: common.json, operation: operation(common)? })
     }
 
     /// The answer, as a document or in words.

@@ -224,7 +224,7 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             "ask for less, or raise [resource] capacity in baton.toml",
         ),
         Refusal::BadText { what, character } => (
-            format!("the {what} contains {:?}, which is not allowed", character),
+            format!("the {what} contains {character:?}, which is not allowed"),
             "use letters, digits, spaces and punctuation",
         ),
         _ => (chain(refusal), "baton status"),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Claim, Hold, Holder, Mode, Scope};
-use crate::claims::elsewhere;
+use crate::claims::{elsewhere, foreign, queued_first};
 use crate::context::Context;
 use crate::id::{ClaimId, SessionId, Token, TreeId};
 use crate::notices::Notice;
@@ -14,6 +14,7 @@ use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::Scene;
 use crate::view::View;
+use crate::waiting::{self, Waiter};
 use crate::zones::Rule;
 
 #[derive(
@@ -82,7 +83,7 @@ pub fn check(
     let scene = Scene::read(view, resources, context)?;
     let mut findings = Vec::with_capacity(resources.len());
     for resource in resources {
-        let finding = judge(&scene, resource, context)?;
+        let finding = judge(view, &scene, resource, token, context)?;
         if let Some(given) = token
             && finding.token != Some(given)
         {
@@ -95,7 +96,13 @@ pub fn check(
     Ok(Checked { verdict, findings, notices })
 }
 
-fn judge(scene: &Scene, resource: &Resource, context: &Context) -> Result<Finding, Refusal> {
+fn judge(
+    view: &dyn View,
+    scene: &Scene,
+    resource: &Resource,
+    token: Option<Token>,
+    context: &Context,
+) -> Result<Finding, Refusal> {
     let rule = scene.policy.rule(resource);
     let finding = |verdict, because, held| Finding {
         resource: resource.clone(),
@@ -106,24 +113,33 @@ fn judge(scene: &Scene, resource: &Resource, context: &Context) -> Result<Findin
         claim: None,
         token: None,
     };
-    if rule == Rule::Off {
-        return Ok(finding(Verdict::Allow, Because::Unjudged, Vec::new()));
-    }
     let hold = would_hold(scene, resource, rule, context);
+    let own = own_claim(scene, &hold, token, context);
+    let mine = |because| Finding {
+        claim: own.map(|own| own.claim.clone()),
+        token: own.map(|own| own.token),
+        ..finding(Verdict::Allow, because, Vec::new())
+    };
+    if rule == Rule::Off {
+        return Ok(mine(Because::Unjudged));
+    }
     let judgement = scene.judge(&hold, context)?;
-    let mut in_the_way = judgement.blockers;
-    in_the_way.extend(judgement.shortages);
+    let mut in_the_way = foreign(&hold, context);
+    in_the_way.extend(judgement.blockers);
+    if own.is_none() {
+        in_the_way.extend(judgement.shortages);
+        let me = Waiter::newcomer(hold.clone(), context);
+        let ahead = waiting::ahead(view, scene, &me, context)?;
+        in_the_way.extend(ahead.into_iter().map(queued_first));
+    }
     if !in_the_way.is_empty() {
         // A person is warned rather than stopped, except where only one may write at a time.
         let soft = context.actor.person && rule != Rule::Serial;
         let verdict = if soft { Verdict::Warn } else { Verdict::Deny };
         return Ok(finding(verdict, Because::Held, in_the_way));
     }
-    if let Some(own) = own_claim(scene, &hold, context) {
-        let mut mine = finding(Verdict::Allow, Because::Mine, Vec::new());
-        mine.claim = Some(own.claim.clone());
-        mine.token = Some(own.token);
-        return Ok(mine);
+    if own.is_some() {
+        return Ok(mine(Because::Mine));
     }
     match rule {
         Rule::Human if !context.actor.person => {
@@ -135,7 +151,7 @@ fn judge(scene: &Scene, resource: &Resource, context: &Context) -> Result<Findin
         }
         _ => {}
     }
-    let others = elsewhere(scene, &hold, context.now);
+    let others = elsewhere(scene, &hold, context);
     Ok(match others.is_empty() {
         true => finding(Verdict::Allow, Because::Free, others),
         false => finding(Verdict::Warn, Because::HeldElsewhere, others),
@@ -146,33 +162,37 @@ fn judge(scene: &Scene, resource: &Resource, context: &Context) -> Result<Findin
 fn would_hold(scene: &Scene, resource: &Resource, rule: Rule, context: &Context) -> Hold {
     let nobody = || Holder { session: SessionId(String::new()), name: String::new(), agent: None };
     let caller = scene.caller.as_ref();
-    let holder = caller.map_or_else(nobody, |caller| Holder {
-        session: caller.session.session.clone(),
-        name: caller.session.name.clone(),
-        agent: context.actor.agent.clone(),
-    });
+    let holder = caller.map_or_else(nobody, |caller| caller.holder(context));
     let tree = context.actor.tree.clone();
     let tree = tree.or_else(|| caller.map(|caller| caller.session.tree.clone()));
     let mut resources = vec![resource.clone()];
-    resources.extend(scene.policy.serial_zone(resource));
+    resources.extend(scene.policy.serial_zones(resource));
     let named = matches!(resource, Resource::Name { .. });
+    let literal = matches!(resource, Resource::Path(pattern) if pattern.is_literal());
     let (scope, mode) = match rule {
         // Adding at the end is shared work; only an exclusive claim stands against it.
-        Rule::Append => (Scope::Tree, Mode::Shared),
-        Rule::Auto | Rule::Off if !named => (Scope::Tree, Mode::Exclusive),
+        Rule::Append if literal => (Scope::Tree, Mode::Shared),
+        Rule::Append | Rule::Auto | Rule::Off if !named => (Scope::Tree, Mode::Exclusive),
         _ => (Scope::Workspace, Mode::Exclusive),
     };
     Hold { holder, tree: tree.unwrap_or_else(|| TreeId(String::new())), scope, mode, resources }
 }
 
-/// A live claim of the caller that covers the path.
-fn own_claim<'a>(scene: &'a Scene, hold: &Hold, context: &Context) -> Option<&'a Claim> {
-    let live_until = |claim: &Claim| claim.expiry(context.failed_over_at);
-    scene.claims.iter().find(|claim| {
+/// A live claim of the caller that gives it the path; the one with `token` before any other.
+fn own_claim<'a>(
+    scene: &'a Scene,
+    hold: &Hold,
+    token: Option<Token>,
+    context: &Context,
+) -> Option<&'a Claim> {
+    let gives = |claim: &&Claim| {
         claim.hold.holder.session == hold.holder.session
             && !hold.holder.competes_with(&claim.hold.holder)
-            && context.now < live_until(claim)
+            && claim.is_live(context)
+            && (claim.hold.mode == Mode::Exclusive || hold.mode == Mode::Shared)
             && (claim.hold.tree == hold.tree || claim.hold.scope == Scope::Workspace)
             && claim.hold.covers(&hold.resources[..1])
-    })
+    };
+    let own = scene.claims.iter().filter(gives);
+    own.max_by_key(|claim| (Some(claim.token) == token, claim.token))
 }

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::event::Renewal;
 use crate::id::{ClaimId, SessionId, Token, TreeId};
 use crate::resource::Resource;
@@ -98,12 +99,24 @@ impl Claim {
         Span((self.ttl.0 / 10).min(LOCK_DELAY_MAX.0))
     }
 
-    pub fn renewal(&self, expires_at: Moment) -> Renewal {
-        Renewal { claim: self.claim.clone(), expires_at }
+    /// When the lease ends: one TTL later if the store failed over since it was last renewed,
+    /// because renewals may have been lost with the old server.
+    pub fn expiry(&self, failed_over_at: Option<Moment>) -> Moment {
+        match failed_over_at {
+            Some(at) if self.renewed_at < at => self.expires_at + self.ttl,
+            _ => self.expires_at,
+        }
     }
 
-    pub fn has_run_out(&self, now: Moment) -> bool {
-        now >= self.expires_at
+    /// Does the lease still run? Past it the holder must take the claim anew, whoever looks on.
+    pub fn is_live(&self, context: &Context) -> bool {
+        context.now < self.expiry(context.failed_over_at)
+    }
+
+    /// A renewal to `expires_at`. Asking again never shortens what was promised (S8).
+    pub fn renewal(&self, expires_at: Moment) -> Renewal {
+        let expires_at = expires_at.max(self.expires_at);
+        Renewal { claim: self.claim.clone(), expires_at, ttl: None }
     }
 }
 
@@ -116,11 +129,16 @@ impl Record for Claim {
 
     fn index_entries(&self) -> Vec<(Index, String)> {
         let mut entries = resource_entries(BY_RESOURCE, &self.hold.resources);
-        // Sorted by when renewal is due, so that an act reads only what it must renew.
-        let due_at = self.expires_at - Span(self.ttl.0 / 2);
-        let session = self.hold.holder.session.as_str();
-        entries.push((BY_SESSION, format!("{session}/{:020}", due_at.0)));
+        entries.push((BY_SESSION, self.due_entry()));
         entries
+    }
+}
+
+impl Claim {
+    /// Sorted by when renewal is due, so that an act reads only what it must renew.
+    pub(crate) fn due_entry(&self) -> String {
+        let due_at = self.expires_at - Span(self.ttl.0 / 2);
+        format!("{}/{:020}", self.hold.holder.session, due_at.0)
     }
 }
 
@@ -148,6 +166,19 @@ pub struct Leftover {
     /// Where they were saved, for instance `refs/baton/rescue/…`.
     pub rescue: Option<String>,
     pub ended_at: Moment,
+}
+
+impl Leftover {
+    /// This, and what the same claim left behind later.
+    #[must_use]
+    pub fn and(mut self, later: &Self) -> Self {
+        let new = later.paths.iter().filter(|path| !self.paths.contains(path));
+        let new: Vec<Resource> = new.cloned().collect();
+        self.paths.extend(new);
+        self.rescue = later.rescue.clone().or(self.rescue);
+        self.ended_at = later.ended_at;
+        self
+    }
 }
 
 impl Record for Leftover {

@@ -9,18 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode, Scope};
 use crate::context::Context;
-use crate::event::{EndOfClaim, EndOfWait, Event};
-use crate::id::{ClaimId, NoticeId, Token, WaiterId};
-use crate::notices::{News, Notice};
+use crate::event::{EndOfWait, Event, Renewal};
+use crate::id::{ClaimId, Token, WaiterId};
+use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
-use crate::scene::{Caller, Scene};
+use crate::scene::{Caller, Judgement, Scene};
 use crate::sessions::Process;
 use crate::time::{Moment, Span};
 use crate::view::View;
 use crate::waiting::{self, Waiter};
 use crate::zones::Rule;
 
+use granting::{Terms, grant, tell_leftovers};
+
+mod granting;
 pub mod letting_go;
 
 /// The most resources one claim may name.
@@ -43,7 +46,8 @@ pub struct Request {
     pub task: Option<String>,
     /// Queue for at most this long instead of being refused at once.
     pub wait: Option<Span>,
-    /// The place in the queue this request already has.
+    /// The place in the queue this request already has. If that is gone meanwhile (its session
+    /// ended, or nobody renewed it for long), the request queues anew, behind the others.
     #[serde(skip)]
     pub waiter: Option<WaiterId>,
     /// The process that will wait.
@@ -88,6 +92,8 @@ pub struct Queued {
     pub blockers: Vec<Held>,
     /// When to look again at the latest, if nothing else happens.
     pub look_again_at: Moment,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
 }
 
 /// Takes a claim, or queues for it, or refuses.
@@ -100,28 +106,35 @@ pub fn take(
     let scene = Scene::read(view, &request.resources, context)?;
     let caller = scene.caller.clone().ok_or(Refusal::NoSession)?;
     let hold = hold_of(&scene, &caller, request, context)?;
-    let judgement = scene.judge(&hold, context)?;
-    let own = scene.claims.iter().find(|claim| same_hold(claim, &hold)).cloned();
-    if let Some(own) = own.as_ref().filter(|own| !own.has_run_out(context.now)) {
-        return Ok(hold_on(&scene, &caller, own, request, context));
+    let place = place_of(&scene, &hold, request);
+    let held = |claim: &&Claim| claim.is_live(context) && gives(&claim.hold, &hold);
+    if let Some(own) = scene.claims.iter().find(held) {
+        return Ok(hold_on(&scene, &caller, own, place, request, context));
     }
-    let me = waiter_of(&scene, hold, request, context);
-    let mut in_the_way = foreign(&me.hold, context);
-    in_the_way.extend(judgement.blockers);
-    in_the_way.extend(judgement.shortages);
-    in_the_way.extend(waiting::ahead(view, &scene, &me, context)?.into_iter().map(queued_first));
-    if !in_the_way.is_empty() {
-        return wait(view, &caller, me, in_the_way, request, context);
+    let judgement = scene.judge(&hold, context)?;
+    let me = place.cloned().map_or_else(
+        || newcomer(hold.clone(), request, context),
+        |place| Waiter { hold: hold.clone(), ..place },
+    );
+    let obstacles = obstacles(view, &scene, &me, &judgement, context)?;
+    if !obstacles.held.is_empty() {
+        return wait(view, &scene, &caller, place, me, obstacles, request, context);
     }
     let mut events = Vec::new();
-    for gone in judgement.run_out.iter().filter(|claim| Some(*claim) != own.as_ref()) {
-        events.push(gone.ends(EndOfClaim::Expired, context));
-        events.push(lost_notice(gone, &me.hold.holder, context, events.len()));
+    let terms = Terms { ttl: request.ttl, reason: &request.reason, task: &request.task };
+    let claim = grant(&scene, hold, &terms, &judgement.run_out, &mut events, context);
+    let mut granted = granted(&scene, &claim, &caller, context);
+    let (told, left_behind) = tell_leftovers(&scene, &claim.hold, &events);
+    events.extend(told);
+    granted.left_behind = left_behind;
+    if let Some(place) = place {
+        let waiter = place.waiter.clone();
+        events.push(Event::WaitEnded { waiter, why: EndOfWait::Granted });
     }
-    if let Some(own) = &own {
-        events.push(own.ends(EndOfClaim::Replaced, context));
-    }
-    Ok(grant(&scene, &caller, &me, request, events, context))
+    events.extend(waiting::forget_gone(&scene, &me, context));
+    let changed = granting::changed(&events);
+    events.extend(caller.activity(context, &changed.iter().collect::<Vec<_>>()));
+    Ok((events, Answer::Granted(Box::new(granted))))
 }
 
 fn validate(request: &Request) -> Result<(), Refusal> {
@@ -160,98 +173,87 @@ fn hold_of(
     request: &Request,
     context: &Context,
 ) -> Result<Hold, Refusal> {
-    let mut resources = Vec::with_capacity(request.resources.len());
-    let mut scope = request.scope;
-    let mut zones = Vec::new();
     for resource in &request.resources {
-        let rule = scene.policy.rule(resource);
-        if rule == Rule::Human && !context.actor.person {
+        if scene.policy.rule(resource) == Rule::Human && !context.actor.person {
             return Err(Refusal::NeedsPerson { what: format!("taking {resource}") });
         }
-        if rule > Rule::Append || matches!(resource, Resource::Name { .. }) {
-            scope = Scope::Workspace;
-        }
-        if let Resource::Name { amount, .. } = resource {
-            let capacity = scene.policy.capacity(resource).unwrap_or(1);
-            if *amount > capacity {
-                return Err(Refusal::OverCapacity { resource: resource.clone(), capacity });
-            }
-        }
-        zones.extend(scene.policy.serial_zone(resource));
-        if !resources.contains(resource) {
-            resources.push(resource.clone());
-        }
     }
-    for zone in zones {
-        if !resources.contains(&zone) {
-            resources.push(zone);
-        }
-    }
-    let holder = Holder {
-        session: caller.session.session.clone(),
-        name: caller.session.name.clone(),
-        agent: context.actor.agent.clone(),
+    let hold = Hold {
+        holder: caller.holder(context),
+        tree: context.actor.tree.clone().unwrap_or_else(|| caller.session.tree.clone()),
+        scope: request.scope,
+        mode: request.mode,
+        resources: request.resources.clone(),
     };
-    let tree = context.actor.tree.clone().unwrap_or_else(|| caller.session.tree.clone());
-    Ok(Hold { holder, tree, scope, mode: request.mode, resources })
+    let hold = granting::settle(&scene.policy, hold);
+    for resource in &hold.resources {
+        let Resource::Name { amount, .. } = resource else { continue };
+        let capacity = scene.policy.capacity(resource).unwrap_or(1);
+        if *amount > capacity {
+            return Err(Refusal::OverCapacity { resource: resource.clone(), capacity });
+        }
+    }
+    Ok(hold)
 }
 
-/// Does the caller's claim already give all that is asked?
-fn same_hold(claim: &Claim, hold: &Hold) -> bool {
-    let enough_mode = claim.hold.mode == Mode::Exclusive || hold.mode == Mode::Shared;
-    let enough_scope = claim.hold.scope == Scope::Workspace || hold.scope == Scope::Tree;
-    claim.hold.holder.session == hold.holder.session
-        && claim.hold.holder.agent == hold.holder.agent
-        && claim.hold.tree == hold.tree
-        && enough_mode
-        && enough_scope
-        && claim.hold.covers(&hold.resources)
+/// Does what is held already give all that is asked?
+fn gives(held: &Hold, asked: &Hold) -> bool {
+    held.holder.session == asked.holder.session
+        && held.holder.agent == asked.holder.agent
+        && (held.mode == Mode::Exclusive || asked.mode == Mode::Shared)
+        && (held.scope == Scope::Workspace || asked.scope == Scope::Tree && held.tree == asked.tree)
+        && held.covers(&asked.resources)
 }
 
-/// The caller asks for what it holds: the lease is renewed, the token stays.
+/// The caller asks for what it holds: the token stays, and the lease is renewed when it is half
+/// used or when a longer one is asked for. What is answered is what is stored, never more.
 fn hold_on(
     scene: &Scene,
     caller: &Caller,
     own: &Claim,
+    place: Option<&Waiter>,
     request: &Request,
     context: &Context,
 ) -> (Vec<Event>, Answer) {
+    let mut own = own.clone();
     let mut events = caller.activity(context, &[&own.claim]);
-    let expires_at = (context.now + request.ttl).max(own.expires_at);
-    if expires_at.since(own.expires_at).0 > own.ttl.0 / 2 || own.ttl < request.ttl {
-        let claims = vec![own.renewal(expires_at)];
-        events.push(Event::ClaimsRenewed { claims, at: context.now });
+    let longer = Some(request.ttl).filter(|ttl| *ttl > own.ttl);
+    if longer.is_some() || own.is_half_used(context.now) {
+        own.ttl = longer.unwrap_or(own.ttl);
+        let renewal = Renewal { ttl: longer, ..own.renewal(context.now + own.ttl) };
+        own.expires_at = renewal.expires_at;
+        events.push(Event::ClaimsRenewed { claims: vec![renewal], at: context.now });
     }
-    if let Some(waiter) = &request.waiter {
-        events.push(Event::WaitEnded { waiter: waiter.clone(), why: EndOfWait::Granted });
+    if let Some(place) = place {
+        let waiter = place.waiter.clone();
+        events.push(Event::WaitEnded { waiter, why: EndOfWait::Granted });
     }
-    let mut granted = granted(scene, own, caller);
+    let mut granted = granted(scene, &own, caller, context);
     granted.already_held = true;
-    granted.expires_at = expires_at;
     (events, Answer::Granted(Box::new(granted)))
 }
 
-fn granted(scene: &Scene, claim: &Claim, caller: &Caller) -> Granted {
+fn granted(scene: &Scene, claim: &Claim, caller: &Caller, context: &Context) -> Granted {
     Granted {
         claim: claim.claim.clone(),
         token: claim.token,
         resources: claim.hold.resources.clone(),
         mode: claim.hold.mode,
         scope: claim.hold.scope,
-        expires_at: claim.expires_at,
+        expires_at: claim.expiry(context.failed_over_at),
         already_held: false,
-        elsewhere: elsewhere(scene, &claim.hold, claim.granted_at),
+        elsewhere: elsewhere(scene, &claim.hold, context),
         left_behind: Vec::new(),
         notices: caller.notices.clone(),
     }
 }
 
 /// Claims of other trees on the same paths: no conflict yet, but a merge to come.
-pub fn elsewhere(scene: &Scene, hold: &Hold, now: Moment) -> Vec<Held> {
+pub fn elsewhere(scene: &Scene, hold: &Hold, context: &Context) -> Vec<Held> {
     let mut wide = hold.clone();
     wide.scope = Scope::Workspace;
     let apart =
-        scene.claims.iter().filter(|claim| !claim.hold.meets(hold) && !claim.has_run_out(now));
+        scene.claims.iter().filter(|claim| !claim.hold.meets(hold) && claim.is_live(context));
     apart
         .filter_map(|claim| {
             let (asked, held) = scene.clash(&wide, &claim.hold)?;
@@ -260,29 +262,53 @@ pub fn elsewhere(scene: &Scene, hold: &Hold, now: Moment) -> Vec<Held> {
         .collect()
 }
 
-fn waiter_of(scene: &Scene, hold: Hold, request: &Request, context: &Context) -> Waiter {
-    let queued = request
-        .waiter
-        .as_ref()
-        .and_then(|id| scene.waiters.iter().find(|waiter| waiter.waiter == *id));
-    match queued {
-        Some(waiter) => Waiter { hold, ..waiter.clone() },
-        None => Waiter {
-            waiter: WaiterId::fresh(&context.fresh, 1),
-            hold,
-            priority: request.priority,
-            queued_at: context.now,
-            deadline: context.now + request.wait.unwrap_or_default(),
-            lease_until: context.now + waiting::LEASE,
-            process: request.process.clone(),
-            ttl: request.ttl,
-            reason: request.reason.clone(),
-        },
+/// The caller's place in the queue. Nobody can use another's, and one that is gone is no place.
+fn place_of<'a>(scene: &'a Scene, hold: &Hold, request: &Request) -> Option<&'a Waiter> {
+    let id = request.waiter.as_ref()?;
+    let place = scene.waiters.iter().find(|waiter| waiter.waiter == *id)?;
+    Some(place).filter(|place| place.hold.holder.session == hold.holder.session)
+}
+
+fn newcomer(hold: Hold, request: &Request, context: &Context) -> Waiter {
+    Waiter {
+        priority: request.priority,
+        deadline: context.now + request.wait.unwrap_or_default(),
+        process: request.process.clone(),
+        ttl: request.ttl,
+        reason: request.reason.clone(),
+        ..Waiter::newcomer(hold, context)
     }
 }
 
+/// Everything in the way of a hold, and what of it is a matter of amounts.
+struct Obstacles {
+    held: Vec<Held>,
+    needs: waiting::Needs,
+}
+
+fn obstacles(
+    view: &dyn View,
+    scene: &Scene,
+    me: &Waiter,
+    judgement: &Judgement,
+    context: &Context,
+) -> Result<Obstacles, Refusal> {
+    let mut held = judgement.blockers.clone();
+    held.extend(waiting::ahead(view, scene, me, context)?.into_iter().map(queued_first));
+    let holders = held.iter().map(|held| held.holder.clone()).collect();
+    let needs = waiting::Needs { holders, scarce: judgement.scarce.clone() };
+    // Those that hold come before those that wait, and other tools before both: nobody here can
+    // end what they have.
+    let mut all = foreign(&me.hold, context);
+    let queued = held.split_off(judgement.blockers.len());
+    all.extend(held);
+    all.extend(judgement.shortages.iter().cloned());
+    all.extend(queued);
+    Ok(Obstacles { held: all, needs })
+}
+
 /// Lock files of other tools count as claims that nobody here can end.
-fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
+pub(crate) fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
     let held = context.observed.foreign_locks.iter().filter_map(|lock| {
         let asked = hold.resources.iter().find(|asked| asked.overlaps(&lock.resource))?;
         Some(Held {
@@ -305,7 +331,7 @@ fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
     held.collect()
 }
 
-fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
+pub(crate) fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
     Held {
         held: resource.clone(),
         resource,
@@ -320,126 +346,50 @@ fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
     }
 }
 
-fn lost_notice(gone: &Claim, to: &Holder, context: &Context, ordinal: usize) -> Event {
-    let news = News::Lost {
-        claim: gone.claim.clone(),
-        resources: gone.hold.resources.clone(),
-        to: Some(to.clone()),
-        why: "its time had run out".to_owned(),
-    };
-    notice(gone, news, context, ordinal)
-}
-
-/// A notice to the holder of `claim`.
-fn notice(claim: &Claim, news: News, context: &Context, ordinal: usize) -> Event {
-    let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX - 64) + 64;
-    let notice = Notice {
-        notice: NoticeId::fresh(&context.fresh, ordinal),
-        to: claim.hold.holder.session.clone(),
-        at: context.now,
-        news,
-    };
-    Event::NoticeSent { notice }
-}
-
 /// Queues, or refuses when the caller does not want to wait or never could stop.
+#[expect(clippy::too_many_arguments, reason = "the second half of `take`, with all it knows")]
 fn wait(
     view: &dyn View,
+    scene: &Scene,
     caller: &Caller,
+    place: Option<&Waiter>,
     me: Waiter,
-    in_the_way: Vec<Held>,
+    obstacles: Obstacles,
     request: &Request,
     context: &Context,
 ) -> Result<(Vec<Event>, Answer), Refusal> {
-    let first = in_the_way[0].clone();
-    let Some(_) = request.wait.filter(|wait| *wait > Span::ZERO) else {
-        return Err(Refusal::Held(Box::new(first)));
-    };
-    let queued = request.waiter.is_some();
-    if queued && context.now >= me.deadline {
-        return Err(Refusal::WaitedInVain(Box::new(first)));
+    let Obstacles { held, needs } = obstacles;
+    let first = Box::new(held[0].clone());
+    if request.wait.unwrap_or_default() == Span::ZERO {
+        return Err(Refusal::Held(first));
+    }
+    if place.is_some() && context.now >= me.deadline {
+        return Err(Refusal::WaitedInVain(first));
     }
     // Who holds nothing and waits for nothing else cannot be part of a circle.
     let own = view.read(&[claim::of_session(&caller.session.session, 1)])?;
-    if queued || own.iter().any(|rows| !rows.is_empty()) {
-        let blockers: Vec<Holder> = in_the_way.iter().map(|held| held.holder.clone()).collect();
-        if let Some(names) = waiting::cycle(view, &me.hold.holder, &blockers, context)? {
-            return Err(Refusal::Cycle { names });
-        }
+    if (place.is_some() || own.iter().any(|rows| !rows.is_empty()))
+        && let Some(names) = waiting::cycle(view, &me.hold.holder, &needs, context)?
+    {
+        return Err(Refusal::Cycle { names });
     }
     let mut events = caller.activity(context, &[]);
-    if !queued {
+    if place.is_none() {
         events.push(Event::WaitQueued { waiter: me.clone() });
-    } else if me.lease_until.since(context.now).0 < waiting::LEASE.0 / 2 {
+    } else if me.lease_until.since(context.now) <= waiting::LEASE_RENEWED_BELOW {
         let lease_until = context.now + waiting::LEASE;
         events.push(Event::WaitRenewed { waiter: me.waiter.clone(), lease_until });
     }
-    let ends = in_the_way.iter().filter_map(|held| held.until);
-    let lease = context.now + Span(waiting::LEASE.0 / 2);
+    events.extend(waiting::forget_gone(scene, &me, context));
+    let ends = held.iter().filter_map(|held| held.until);
+    let lease = context.now + waiting::LOOK_AT_LEAST_EVERY;
     let earliest = ends.filter(|end| *end > context.now).min().unwrap_or(lease);
     let answer = Queued {
         waiter: me.waiter,
         deadline: me.deadline,
-        blockers: in_the_way,
+        blockers: held,
         look_again_at: earliest.min(lease).min(me.deadline),
+        notices: caller.notices.clone(),
     };
     Ok((events, Answer::Queued(Box::new(answer))))
-}
-
-fn grant(
-    scene: &Scene,
-    caller: &Caller,
-    me: &Waiter,
-    request: &Request,
-    mut events: Vec<Event>,
-    context: &Context,
-) -> (Vec<Event>, Answer) {
-    // The token is the position at which this very event will stand in the journal.
-    let token = context.next.after(events.len() as u64);
-    let claim = Claim {
-        claim: ClaimId::fresh(&context.fresh, 0),
-        token,
-        hold: me.hold.clone(),
-        ttl: request.ttl,
-        granted_at: context.now,
-        renewed_at: context.now,
-        expires_at: context.now + request.ttl,
-        reason: request.reason.clone(),
-        task: request.task.clone(),
-    };
-    events.push(Event::ClaimGranted { claim: claim.clone() });
-    let mut granted = granted(scene, &claim, caller);
-    granted.left_behind = left_behind(scene, &claim.hold, &events);
-    if !granted.left_behind.is_empty() {
-        let claims = granted.left_behind.iter().map(|left| left.claim.clone()).collect();
-        events.push(Event::LeftoversTold { claims });
-    }
-    if let Some(waiter) = &request.waiter {
-        events.push(Event::WaitEnded { waiter: waiter.clone(), why: EndOfWait::Granted });
-    }
-    let replaced: Vec<ClaimId> = events
-        .iter()
-        .filter_map(|event| match event {
-            Event::ClaimEnded { claim, .. } => Some(claim.clone()),
-            _ => None,
-        })
-        .collect();
-    let except: Vec<&ClaimId> = replaced.iter().collect();
-    events.extend(caller.activity(context, &except));
-    (events, Answer::Granted(Box::new(granted)))
-}
-
-/// Uncommitted changes of earlier holders in this tree and these paths, also of claims that end
-/// in this very decision.
-fn left_behind(scene: &Scene, hold: &Hold, events: &[Event]) -> Vec<Leftover> {
-    let ended = events.iter().filter_map(|event| match event {
-        Event::ClaimEnded { left, .. } => left.as_ref(),
-        _ => None,
-    });
-    let concerns = |left: &&Leftover| {
-        left.tree == hold.tree
-            && left.holder.session != hold.holder.session
-            && left.paths.iter().any(|path| hold.resources.iter().any(|held| held.overlaps(path)))
-    };
-    scene.leftovers.iter().chain(ended).filter(concerns).cloned().collect()
 }

@@ -13,7 +13,7 @@ use crate::notices::Notice;
 use crate::operations::Operation;
 use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
-use crate::time::Moment;
+use crate::time::{Moment, Span};
 use crate::waiting::Waiter;
 use crate::zones::Policy;
 
@@ -68,6 +68,8 @@ pub enum Event {
         claim: ClaimId,
         resources: Vec<Resource>,
         released: Vec<Resource>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<Leftover>,
     },
     ClaimEnded {
         claim: ClaimId,
@@ -80,6 +82,9 @@ pub enum Event {
     /// The next editor was told whose uncommitted changes these are.
     LeftoversTold {
         claims: Vec<ClaimId>,
+        /// What lies outside the editor's paths and is still to be told to somebody else.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        remaining: Vec<Leftover>,
     },
 
     WaitQueued {
@@ -120,6 +125,9 @@ pub enum Event {
 pub struct Renewal {
     pub claim: ClaimId,
     pub expires_at: Moment,
+    /// The new TTL, when the holder asked for a longer one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,7 +195,6 @@ impl Event {
             | Self::AliasBound { .. }
             | Self::ClaimGranted { .. }
             | Self::ClaimsRenewed { .. }
-            | Self::ClaimNarrowed { .. }
             | Self::WaitQueued { .. }
             | Self::WaitRenewed { .. }
             | Self::WaitEnded { .. }
@@ -201,6 +208,10 @@ impl Event {
                 }
                 _ if left.is_some() => Durability::Power,
                 _ => Durability::Process,
+            },
+            Self::ClaimNarrowed { left, .. } => match left {
+                Some(_) => Durability::Power,
+                None => Durability::Process,
             },
             Self::EpochRaised { .. }
             | Self::WorkspaceMade { .. }

@@ -40,19 +40,24 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
             change(records, renewal.claim.as_str(), |claim: &mut Claim| {
                 claim.renewed_at = *at;
                 claim.expires_at = renewal.expires_at;
+                claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
             })
         }),
-        Event::ClaimNarrowed { claim, resources, .. } => {
+        Event::ClaimNarrowed { claim, resources, left, .. } => {
             change(records, claim.as_str(), |claim: &mut Claim| {
                 claim.hold.resources.clone_from(resources);
-            })
+            })?;
+            leave(records, left.as_ref())
         }
         Event::ClaimEnded { claim, left, .. } => {
             records.delete(Claim::KIND, claim.as_str())?;
-            left.as_ref().map_or(Ok(()), |left| put(records, left))
+            leave(records, left.as_ref())
         }
-        Event::LeftoversTold { claims } => {
-            claims.iter().try_for_each(|claim| records.delete(Leftover::KIND, claim.as_str()))
+        Event::LeftoversTold { claims, remaining } => {
+            for claim in claims {
+                records.delete(Leftover::KIND, claim.as_str())?;
+            }
+            remaining.iter().try_for_each(|left| put(records, left))
         }
 
         Event::WaitQueued { waiter } => put(records, waiter),
@@ -72,6 +77,17 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::OperationsForgotten { operations } => {
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
         }
+    }
+}
+
+/// Keeps what a claim left behind, together with what it left when it was narrowed before.
+fn leave(records: &mut dyn Records, left: Option<&Leftover>) -> Result<(), Unreadable> {
+    let Some(left) = left else {
+        return Ok(());
+    };
+    match get::<Leftover>(records, &left.key())? {
+        Some(earlier) => put(records, &earlier.and(left)),
+        None => put(records, left),
     }
 }
 

@@ -38,6 +38,7 @@ impl Memory {
 
     /// Puts a row back as it was stored: from a snapshot, with its version.
     pub fn restore(&mut self, row: Row) -> Result<(), Unreadable> {
+        self.delete(row.kind, &row.key)?;
         for (index, value) in index_entries(row.kind, &row.body)? {
             self.index.insert((index, value, row.kind, row.key.clone()));
         }
@@ -98,7 +99,6 @@ impl Records for Memory {
             Some((version, _)) => version + 1,
             None => 1,
         };
-        self.delete(kind, key)?;
         self.restore(Row { kind, key: key.to_owned(), version, body })
     }
 

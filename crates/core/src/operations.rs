@@ -48,8 +48,14 @@ pub fn answered(
     session: &str,
     request_hash: &str,
 ) -> Result<Option<String>, Refusal> {
-    if id.is_empty() || id.len() > ID_BYTES_MAX || id.contains(|c: char| c.is_control()) {
+    if id.is_empty() {
+        return Err(Refusal::Empty);
+    }
+    if id.len() > ID_BYTES_MAX {
         return Err(Refusal::TooLong { what: "operation id", bytes_max: ID_BYTES_MAX });
+    }
+    if let Some(character) = id.chars().find(|c| c.is_control()) {
+        return Err(Refusal::BadText { what: "operation id", character });
     }
     let kept: Option<Operation> = crate::view::get(view, id)?;
     match kept {

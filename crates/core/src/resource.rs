@@ -104,6 +104,14 @@ impl Resource {
         }
     }
 
+    /// How much of a named resource; nothing for a path.
+    pub fn amount(&self) -> u32 {
+        match self {
+            Self::Name { amount, .. } => *amount,
+            Self::Path(_) => 0,
+        }
+    }
+
     /// Is all of `other` surely within this?
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {

@@ -4,7 +4,7 @@
 //! below its literal prefix; so the cost follows depth and matches, not the number of claims. Then
 //! judges each candidate: in the way, run out, or none of our business.
 
-use crate::claim::{self, Claim, Hold, Leftover, Mode};
+use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode};
 use crate::context::{Context, Life, Proof};
 use crate::event::{EndOfClaim, Event};
 use crate::id::ClaimId;
@@ -13,7 +13,7 @@ use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::sessions::{self, Alias, Session};
 use crate::time::{Moment, Span};
-use crate::view::{Index, Query, Record, Row, View, get, parse};
+use crate::view::{Index, Query, Record, Row, View, get, parse, scan};
 use crate::waiting::{self, Waiter};
 use crate::zones::{Policy, SERIAL_PREFIX};
 
@@ -65,10 +65,41 @@ impl Caller {
         Ok(Self { session, due: rows(due)?, notices: rows(notices)? })
     }
 
+    /// The caller as a holder: the session, or the subagent of it that acts.
+    pub fn holder(&self, context: &Context) -> Holder {
+        Holder {
+            session: self.session.session.clone(),
+            name: self.session.name.clone(),
+            agent: context.actor.agent.clone(),
+        }
+    }
+
     /// The caller alone, for acts that look at nothing else.
     pub fn read(view: &dyn View, context: &Context) -> Result<Self, Refusal> {
         let answers = view.read(&Self::queries(context, DUE_MAX)?)?;
-        Self::from_answers(&answers, context)
+        let mut caller = Self::from_answers(&answers, context)?;
+        caller.look_past_run_out(view, context)?;
+        Ok(caller)
+    }
+
+    /// Claims that ran out and that nobody took stand first in the index. They are not renewed,
+    /// and however many there are, they must not hide the ones that are due.
+    fn look_past_run_out(&mut self, view: &dyn View, context: &Context) -> Result<(), Refusal> {
+        let mut full = self.due.len() >= DUE_MAX as usize;
+        while full && self.due.iter().any(|claim| !claim.is_live(context)) {
+            let Some(last) = self.due.last() else { break };
+            let after = (last.due_entry(), Claim::KIND.to_owned(), last.key());
+            self.due.retain(|claim| claim.is_live(context));
+            let mut query = claim::due_for_renewal(&self.session.session, context.now, DUE_MAX);
+            if let Query::Scan { after: skip, .. } = &mut query {
+                *skip = Some(after);
+            }
+            let page: Vec<Claim> = scan(view, query)?;
+            full = page.len() >= DUE_MAX as usize;
+            self.due.extend(page);
+        }
+        self.due.retain(|claim| claim.is_live(context));
+        Ok(())
     }
 
     /// What every act of a session brings along: leases that are half used are renewed, and what
@@ -81,7 +112,7 @@ impl Caller {
             let session = self.session.session.clone();
             events.push(Event::SessionRenewed { session, at: now, expires_at });
         }
-        let due = |claim: &&Claim| !claim.has_run_out(now) && !except.contains(&&claim.claim);
+        let due = |claim: &&Claim| claim.is_live(context) && !except.contains(&&claim.claim);
         let claims: Vec<_> =
             self.due.iter().filter(due).map(|claim| claim.renewal(now + claim.ttl)).collect();
         if !claims.is_empty() {
@@ -92,6 +123,12 @@ impl Caller {
             events.push(Event::NoticesTold { notices });
         }
         events
+    }
+}
+
+impl Claim {
+    pub(crate) fn is_half_used(&self, now: Moment) -> bool {
+        half_used(self.expires_at, self.ttl, now)
     }
 }
 
@@ -147,10 +184,13 @@ impl Scene {
         }
         let answers = view.read(&queries)?;
         let complete = answers[head..].iter().all(|rows| rows.len() < limit as usize);
-        let caller = match known {
+        let mut caller = match known {
             true => Some(Caller::from_answers(&answers[..Caller::QUERIES], context)?),
             false => None,
         };
+        if let Some(caller) = &mut caller {
+            caller.look_past_run_out(view, context)?;
+        }
         let policy = answers[head - 1].first().map(|row| parse(&row.body)).transpose()?;
         let mut scene = Self {
             caller,
@@ -172,6 +212,22 @@ impl Scene {
             }
         }
         Ok((scene, complete))
+    }
+
+    /// What the claims look like after these events.
+    pub(crate) fn follow(&mut self, events: &[Event]) {
+        for event in events {
+            match event {
+                Event::ClaimGranted { claim } => self.claims.push(claim.clone()),
+                Event::ClaimEnded { claim, .. } => self.claims.retain(|one| one.claim != *claim),
+                Event::ClaimNarrowed { claim, resources, .. } => {
+                    for one in self.claims.iter_mut().filter(|one| one.claim == *claim) {
+                        one.hold.resources.clone_from(resources);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Does `other` stand in the way of `hold`? Amounts of counted resources are weighed apart.
@@ -206,10 +262,16 @@ impl Scene {
             if clash.is_none() && !counted {
                 continue;
             }
+            // One's own claim that has run out is taken anew: it never stands in one's own way.
+            if !hold.holder.competes_with(&claim.hold.holder) && !claim.is_live(context) {
+                continue;
+            }
             match standing(claim, context) {
-                Standing::Holds { idle_dirty } => {
+                Standing::Holds { until, idle_dirty } => {
                     if let Some((asked, held)) = clash {
-                        judgement.blockers.push(Held::by_claim(claim, asked, held, idle_dirty));
+                        let mut held = Held::by_claim(claim, asked, held, idle_dirty);
+                        held.until = Some(until);
+                        judgement.blockers.push(held);
                     }
                     if counted {
                         judgement.counted.push(claim.clone());
@@ -220,43 +282,44 @@ impl Scene {
             }
         }
         if unobserved.is_empty() {
-            judgement.shortages = self.shortages(hold, &judgement.counted);
+            self.weigh(hold, &mut judgement);
             Ok(judgement)
         } else {
             Err(Refusal::Unobserved { claims: unobserved })
         }
     }
 
-    /// Counted resources of which less is free than `hold` asks for.
-    fn shortages(&self, hold: &Hold, counted: &[Claim]) -> Vec<Held> {
-        let mut short = Vec::new();
+    /// Finds the counted resources of which less is free than `hold` asks for. What the caller
+    /// itself holds of them counts too: amounts are for everyone together.
+    fn weigh(&self, hold: &Hold, judgement: &mut Judgement) {
         for resource in &hold.resources {
             let (Some(capacity), Resource::Name { amount, .. }) =
                 (self.policy.capacity(resource), resource)
             else {
                 continue;
             };
-            let takers: Vec<(&Claim, &Resource)> = counted
-                .iter()
-                .flat_map(|claim| claim.hold.resources.iter().map(move |held| (claim, held)))
-                .filter(|(_, held)| held.overlaps(resource))
-                .collect();
-            let used: u32 = takers
-                .iter()
-                .map(|(_, held)| match held {
-                    Resource::Name { amount, .. } => *amount,
-                    Resource::Path(_) => 0,
-                })
-                .sum();
+            let mut takers: Vec<(&Claim, &Resource, u32)> = Vec::new();
+            for claim in &judgement.counted {
+                let held = claim.hold.resources.iter().filter(|held| held.overlaps(resource));
+                takers.extend(held.map(|held| (claim, held, held.amount())));
+            }
+            let used = takers.iter().fold(0_u32, |sum, (_, _, taken)| sum.saturating_add(*taken));
             let free = capacity.saturating_sub(used);
-            let first = takers.iter().min_by_key(|(claim, _)| claim.expires_at);
-            if let (true, Some((claim, held))) = (free < *amount, first) {
+            if free >= *amount {
+                continue;
+            }
+            // The first to run out is named, another session before the caller itself.
+            let own = |claim: &Claim| !hold.holder.competes_with(&claim.hold.holder);
+            let first = takers.iter().min_by_key(|(claim, ..)| (own(claim), claim.expires_at));
+            if let Some((claim, held, _)) = first {
                 let mut blocker = Held::by_claim(claim, resource, held, false);
                 blocker.free = Some(free);
-                short.push(blocker);
+                judgement.shortages.push(blocker);
             }
+            let takers = takers.iter().map(|(claim, _, taken)| (claim.hold.holder.clone(), *taken));
+            let takers = takers.collect();
+            judgement.scarce.push(Scarce { asked: *amount, capacity, takers });
         }
-        short
     }
 }
 
@@ -265,14 +328,25 @@ impl Scene {
 pub struct Judgement {
     pub blockers: Vec<Held>,
     pub shortages: Vec<Held>,
+    /// The same shortages with everyone who takes part of them.
+    pub scarce: Vec<Scarce>,
     /// Live claims on counted resources that are asked for.
     counted: Vec<Claim>,
     /// Claims whose time is over: they end in the decision that takes their place.
     pub run_out: Vec<Claim>,
 }
 
+/// A counted resource of which too little is free.
+#[derive(Clone, Debug)]
+pub struct Scarce {
+    pub asked: u32,
+    pub capacity: u32,
+    pub takers: Vec<(Holder, u32)>,
+}
+
 enum Standing {
     Holds {
+        until: Moment,
         idle_dirty: bool,
     },
     RunOut,
@@ -285,42 +359,29 @@ enum Standing {
 fn standing(claim: &Claim, context: &Context) -> Standing {
     let expires_at = claim.expiry(context.failed_over_at);
     if context.now < expires_at {
-        return Standing::Holds { idle_dirty: false };
+        return Standing::Holds { until: expires_at, idle_dirty: false };
     }
     let sighting = context.observed.claims.get(&claim.claim);
+    let delayed = expires_at + claim.lock_delay();
     match sighting.map(|sighting| (sighting.life, sighting.dirty.is_empty())) {
         None if !context.observed.complete => Standing::Unseen,
-        Some((Life::Alive, false)) => Standing::Holds { idle_dirty: true },
+        Some((Life::Alive, false)) => Standing::Holds { until: expires_at, idle_dirty: true },
         Some((Life::Alive | Life::Dead, _)) => Standing::RunOut,
-        Some((Life::Unknown, _)) | None if context.now < expires_at + claim.lock_delay() => {
-            Standing::Holds { idle_dirty: false }
+        Some((Life::Unknown, _)) | None if context.now < delayed => {
+            Standing::Holds { until: delayed, idle_dirty: false }
         }
         Some((Life::Unknown, _)) | None => Standing::RunOut,
     }
 }
 
 impl Claim {
-    /// When the lease ends: one TTL later if the store failed over since it was last renewed,
-    /// because renewals may have been lost with the old server.
-    pub fn expiry(&self, failed_over_at: Option<Moment>) -> Moment {
-        match failed_over_at {
-            Some(at) if self.renewed_at < at => self.expires_at + self.ttl,
-            _ => self.expires_at,
-        }
-    }
-
-    /// How this claim ends when its time is over, with what it leaves behind.
+    /// How this claim ends, with what it leaves behind.
     pub fn ends(&self, why: EndOfClaim, context: &Context) -> Event {
-        let sighting = context.observed.claims.get(&self.claim);
-        let left =
-            sighting.filter(|sighting| !sighting.dirty.is_empty()).map(|sighting| Leftover {
-                claim: self.claim.clone(),
-                holder: self.hold.holder.clone(),
-                tree: self.hold.tree.clone(),
-                paths: sighting.dirty.clone(),
-                rescue: sighting.rescue.clone(),
-                ended_at: context.now,
-            });
+        // Who takes the same again leaves nothing behind: the changes are still its own.
+        let left = match why {
+            EndOfClaim::Replaced => None,
+            _ => self.leaves(|_| true, context),
+        };
         Event::ClaimEnded {
             claim: self.claim.clone(),
             session: self.hold.holder.session.clone(),
@@ -328,6 +389,28 @@ impl Claim {
             why,
             left,
         }
+    }
+
+    /// How this claim goes on with the resources in `kept` and without those in `gone`.
+    pub fn narrows(&self, kept: Vec<Resource>, gone: Vec<Resource>, context: &Context) -> Event {
+        let within = |all: &[Resource], path: &Resource| all.iter().any(|one| one.overlaps(path));
+        let left = self.leaves(|path| within(&gone, path) && !within(&kept, path), context);
+        Event::ClaimNarrowed { claim: self.claim.clone(), resources: kept, released: gone, left }
+    }
+
+    /// Uncommitted changes that were seen in those of its paths that are `meant`.
+    fn leaves(&self, meant: impl Fn(&Resource) -> bool, context: &Context) -> Option<Leftover> {
+        let sighting = context.observed.claims.get(&self.claim)?;
+        let paths: Vec<Resource> =
+            sighting.dirty.iter().filter(|path| meant(path)).cloned().collect();
+        (!paths.is_empty()).then(|| Leftover {
+            claim: self.claim.clone(),
+            holder: self.hold.holder.clone(),
+            tree: self.hold.tree.clone(),
+            paths,
+            rescue: sighting.rescue.clone(),
+            ended_at: context.now,
+        })
     }
 }
 

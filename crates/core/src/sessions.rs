@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{self, Claim};
 use crate::context::{Context, Proof};
-use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event};
+use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event, Renewal};
 use crate::id::{SessionId, TreeId};
+use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::scene::Caller;
@@ -207,6 +208,7 @@ pub fn start(
         let started = started(&known, true);
         let mut events = vec![Event::SessionResumed { session: known.clone() }];
         events.extend(process_alias(view, &known)?);
+        events.extend(given_back(view, &known, context)?);
         return Ok((events, started));
     }
     let session = Session {
@@ -233,6 +235,18 @@ pub fn start(
     }
     events.extend(process_alias(view, &session)?);
     Ok((events, answer))
+}
+
+/// What waited for the session's return runs on with its full lease.
+fn given_back(
+    view: &dyn View,
+    session: &Session,
+    context: &Context,
+) -> Result<Option<Event>, Refusal> {
+    let claims: Vec<Claim> = scan(view, claim::of_session(&session.session, CLAIMS_MAX))?;
+    let live = claims.iter().filter(|claim| claim.is_live(context));
+    let claims: Vec<Renewal> = live.map(|claim| claim.renewal(context.now + claim.ttl)).collect();
+    Ok((!claims.is_empty()).then_some(Event::ClaimsRenewed { claims, at: context.now }))
 }
 
 fn started(session: &Session, resumed: bool) -> Started {
@@ -333,6 +347,20 @@ fn free_name(view: &dyn View, wanted: Option<&str>, context: &Context) -> Result
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Active {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+}
+
+/// The session did something that needs no decision, or was refused one: its leases are renewed
+/// where they are half used, and it is told what it must know.
+pub fn active(view: &dyn View, context: &Context) -> Result<(Vec<Event>, Active), Refusal> {
+    let caller = Caller::read(view, context)?;
+    let events = caller.activity(context, &[]);
+    Ok((events, Active { notices: caller.notices }))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     pub session: SessionId,
     pub name: String,
@@ -405,10 +433,12 @@ fn finish(
     }
     let mut released = Vec::new();
     match grace_until {
-        // They wait for their holder, but no longer than the grace.
+        // They wait for their holder until the grace is over, no shorter and no longer.
         Some(until) => {
-            let shorter = |claim: &Claim| claim.renewal(claim.expires_at.min(until));
-            let claims: Vec<_> = claims.iter().map(shorter).collect();
+            let live = claims.iter().filter(|claim| claim.is_live(context));
+            let claims: Vec<Renewal> = live
+                .map(|claim| Renewal { claim: claim.claim.clone(), expires_at: until, ttl: None })
+                .collect();
             if !claims.is_empty() {
                 events.push(Event::ClaimsRenewed { claims, at: context.now });
             }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::resource::{Resource, name_character};
+use crate::pattern::fold;
+use crate::resource::{NAME_BYTES_MAX, Resource, name_character};
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
 
@@ -44,7 +45,8 @@ pub struct Zone {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     pub zones: Vec<Zone>,
-    /// How much there is of each named resource; one that is not here has one holder.
+    /// How much there is of each named resource, by its folded name without the `@`; one that is
+    /// not here has one holder.
     pub capacities: BTreeMap<String, u32>,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
@@ -69,32 +71,39 @@ impl Record for Policy {
 
 impl Policy {
     /// The rule for one resource. A literal path gets the last zone that matches; a pattern may
-    /// reach into several and gets the strictest, because it must satisfy all of them.
+    /// reach into several and gets the strictest, because it must satisfy all of them. Only a
+    /// pattern that lies wholly in `off` zones is off: the rest of it is `auto`.
     pub fn rule(&self, resource: &Resource) -> Rule {
-        self.zone(resource).map_or(Rule::Auto, |zone| zone.policy)
-    }
-
-    fn zone(&self, resource: &Resource) -> Option<&Zone> {
-        let Resource::Path(pattern) = resource else {
-            return None;
-        };
         let mut reached = self.zones.iter().filter(|zone| zone.reaches(resource));
-        if pattern.is_literal() {
-            reached.next_back()
-        } else {
-            reached.max_by_key(|zone| zone.policy)
+        match resource {
+            Resource::Name { .. } => Rule::Auto,
+            Resource::Path(pattern) if pattern.is_literal() => {
+                reached.next_back().map_or(Rule::Auto, |zone| zone.policy)
+            }
+            Resource::Path(_) => {
+                let strictest = reached.map(|zone| zone.policy).max();
+                match strictest.unwrap_or(Rule::Auto) {
+                    Rule::Off if !self.zones.iter().any(|zone| zone.covers(resource)) => Rule::Auto,
+                    rule => rule,
+                }
+            }
         }
     }
 
-    /// Holding a path of a `serial` zone is holding the zone: its name as a resource.
-    pub fn serial_zone(&self, resource: &Resource) -> Option<Resource> {
-        let zone = self.zone(resource).filter(|zone| zone.policy == Rule::Serial)?;
-        let text = zone.paths.first()?.to_string();
-        let name = text.chars().map(|c| if name_character(c) { c } else { '-' });
-        Some(Resource::Name {
-            name: format!("{SERIAL_PREFIX}{}", name.collect::<String>()),
-            amount: 1,
-        })
+    /// Holding a path of a `serial` zone is holding the zone: its name as a resource. A pattern
+    /// holds every serial zone it reaches into.
+    pub fn serial_zones(&self, resource: &Resource) -> Vec<Resource> {
+        let Resource::Path(pattern) = resource else {
+            return Vec::new();
+        };
+        let mut reached = self.zones.iter().filter(|zone| zone.reaches(resource));
+        let meant: Vec<&Zone> = if pattern.is_literal() {
+            reached.next_back().into_iter().collect()
+        } else {
+            reached.collect()
+        };
+        let serial = meant.into_iter().filter(|zone| zone.policy == Rule::Serial);
+        serial.filter_map(Zone::name).collect()
     }
 
     /// How much there is of a named resource; `None` when it simply has one holder.
@@ -102,7 +111,7 @@ impl Policy {
         let Resource::Name { name, .. } = resource else {
             return None;
         };
-        self.capacities.get(&crate::pattern::fold(name)).copied()
+        self.capacities.get(&fold(name)).copied()
     }
 }
 
@@ -110,4 +119,25 @@ impl Zone {
     fn reaches(&self, resource: &Resource) -> bool {
         self.paths.iter().any(|path| path.overlaps(resource))
     }
+
+    fn covers(&self, resource: &Resource) -> bool {
+        self.paths.iter().any(|path| path.covers(resource))
+    }
+
+    /// The zone as a named resource, after its first path.
+    fn name(&self) -> Option<Resource> {
+        let text = self.paths.first()?.to_string();
+        let name: String = text.chars().map(|c| if name_character(c) { c } else { '-' }).collect();
+        // A name that could not be read back would make every record with it unreadable.
+        let name = match SERIAL_PREFIX.len() + name.len() > NAME_BYTES_MAX {
+            true => blake3::hash(text.as_bytes()).to_hex().to_string(),
+            false => name,
+        };
+        Some(Resource::Name { name: format!("{SERIAL_PREFIX}{name}"), amount: 1 })
+    }
+}
+
+/// Is this the name of a serial zone?
+pub fn is_serial_zone(resource: &Resource) -> bool {
+    matches!(resource, Resource::Name { name, .. } if fold(name).starts_with(SERIAL_PREFIX))
 }

@@ -13,7 +13,7 @@ use baton_core::event::{Durability, Event};
 use baton_core::id::Position;
 use baton_core::journal::Entry;
 use baton_core::overlay::Overlay;
-use baton_core::view::{Query, Records, View};
+use baton_core::view::{Query, Records};
 use baton_engine::store::sqlite::Sqlite;
 use baton_engine::store::{Commit, Store};
 

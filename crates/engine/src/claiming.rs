@@ -15,7 +15,6 @@ use baton_core::context::{Actor, Observed};
 use baton_core::event::EndOfWait;
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::refusal::Refusal;
-use baton_core::resource::Resource;
 use baton_core::sessions::Session;
 use baton_core::view::{get, scan};
 use baton_core::waiting;
@@ -28,7 +27,7 @@ use crate::whoami::process_of;
 use crate::workspace::{Retry, Workspace};
 
 /// How often one try looks around before what is still unseen is judged by its lease alone.
-const LOOKS_MAX: usize = 4;
+pub(crate) const LOOKS_MAX: usize = 4;
 
 /// Told about the wait as it goes, for whoever shows it.
 pub type Progress<'a> = &'a mut dyn FnMut(&Queued);
@@ -294,28 +293,4 @@ fn left_by(workspace: &mut Workspace, actor: &Actor, target: &Target) -> Result<
         observed.claims.insert(claim.claim, sighting);
     }
     Ok(observed)
-}
-
-/// The verdict on paths as an edit would meet it.
-pub fn check(
-    workspace: &mut Workspace,
-    actor: &Actor,
-    resources: &[Resource],
-    token: Option<baton_core::id::Token>,
-) -> Result<baton_core::check::Checked, Failure> {
-    let mut observed =
-        Observed { foreign_locks: foreign_locks(workspace, resources), ..Observed::default() };
-    for look in 1.. {
-        observed.complete = look > LOOKS_MAX;
-        let answer = workspace.look(actor, observed.clone(), |view, context| {
-            baton_core::check::check(view, resources, token, context)
-        });
-        match answer {
-            Err(Failure::Refused(Refusal::Unobserved { claims })) => {
-                of_claims(workspace, &claims, &mut observed)?;
-            }
-            other => return other,
-        }
-    }
-    Err(Refusal::Empty.into())
 }

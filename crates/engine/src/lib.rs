@@ -5,6 +5,7 @@
 //! store is looked at before, and what must be done outside is done after the commit.
 
 pub mod api;
+pub mod checking;
 pub mod claiming;
 pub mod config;
 pub mod failure;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use baton_core::claim::{Claim, Holder, Mode, Scope};
-use baton_core::context::{Actor, Observed};
+use baton_core::context::{Actor, Context, Observed};
 use baton_core::event::{EndOfClaim, Event};
 use baton_core::id::{ClaimId, Position, SessionId, Token};
 use baton_core::refusal::Refusal;
@@ -90,8 +90,7 @@ pub fn claims(
             found.retain(|claim| claim.hold.holder.session == *session);
         }
         found.sort_by_key(|claim| claim.token);
-        let now = context.now;
-        Ok(ClaimList { claims: found.into_iter().map(|claim| listed(claim, now)).collect() })
+        Ok(ClaimList { claims: found.into_iter().map(|claim| listed(claim, context)).collect() })
     })
 }
 
@@ -106,9 +105,9 @@ fn all_claims(view: &dyn view::View) -> Result<Vec<Claim>, Refusal> {
     Ok(scan(view, query)?)
 }
 
-fn listed(claim: Claim, now: Moment) -> ListedClaim {
+fn listed(claim: Claim, context: &Context) -> ListedClaim {
     ListedClaim {
-        run_out: claim.has_run_out(now),
+        run_out: !claim.is_live(context),
         claim: claim.claim,
         token: claim.token,
         holder: claim.hold.holder,

@@ -42,14 +42,29 @@ pub fn process_of(machine: &Machine, identity: &Identity) -> Process {
     }
 }
 
-/// Who acts. Without a session the actor may still read.
-pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure> {
-    let mut actor = Actor {
+/// Someone who acts as no session: to start one, or only to read.
+pub fn bystander(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure> {
+    Ok(Actor {
         tree: Some(workspace.tree.clone()),
         agent: hints.agent.clone(),
         person: is_person(workspace, hints)?,
         ..Actor::default()
-    };
+    })
+}
+
+/// Who reads. A process that fits several sessions is nobody in particular, and may read as such.
+pub fn reader(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure> {
+    match actor(workspace, hints) {
+        Err(Failure::Refused(Refusal::AmbiguousProcess { .. }) | Failure::SeveralAgents { .. }) => {
+            bystander(workspace, hints)
+        }
+        other => other,
+    }
+}
+
+/// Who acts.
+pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure> {
+    let mut actor = bystander(workspace, hints)?;
     if let Some(text) = hints.credential.as_ref().or(hints.environment.as_ref()) {
         let (session, proof) = credential(text)?;
         actor.session = Some(session);

@@ -3,21 +3,21 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use baton_core::check::{Because, Checked, Finding, Verdict};
+use baton_core::check::{Because, Verdict};
 use baton_core::claim::{Leftover, Mode};
 use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
 use baton_core::claims::{Granted, Queued};
 use baton_core::notices::{News, Notice};
-use baton_core::zones::Rule;
+use baton_engine::checking::{self, Verdicts};
 use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
-use baton_engine::{api, claiming, listing, resources};
+use baton_engine::{api, claiming, listing};
 
 use crate::desk::{Desk, Outcome, remark};
 use crate::render::{self, Paint, paint, shown, table};
 use crate::words::{held_next, held_sentence};
 
 pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
-    let operation = desk.operation.clone();
+    let Desk { workspace, actor, cwd, operation, .. } = desk;
     let mut told = None;
     let mut progress = |queued: &Queued| {
         // Said once for each one in the way, so that waiting is not silent and not a flood.
@@ -28,14 +28,8 @@ pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
             told = who;
         }
     };
-    let granted = claiming::claim(
-        &mut desk.workspace,
-        &desk.actor,
-        &desk.cwd,
-        wanted,
-        operation.as_deref(),
-        &mut progress,
-    )?;
+    let operation = operation.as_deref();
+    let granted = claiming::claim(workspace, actor, cwd, wanted, operation, &mut progress)?;
     desk.answer(&granted, granted_words);
     Ok(ExitCode::SUCCESS)
 }
@@ -104,10 +98,8 @@ fn notices_words(notices: &[Notice], colour: bool) -> String {
 }
 
 pub(crate) fn release(desk: &mut Desk, wanted: &api::Release) -> Outcome {
-    let operation = desk.operation.clone();
-    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
-    let released =
-        claiming::release(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    let Desk { workspace, actor, cwd, operation, .. } = desk;
+    let released = claiming::release(workspace, actor, cwd, wanted, operation.as_deref())?;
     desk.answer(&released, |released: &Released, colour| {
         let what = match released.released.is_empty() {
             true => "nothing: nothing was held".to_owned(),
@@ -120,9 +112,8 @@ pub(crate) fn release(desk: &mut Desk, wanted: &api::Release) -> Outcome {
 }
 
 pub(crate) fn renew(desk: &mut Desk, wanted: &api::Renew) -> Outcome {
-    let operation = desk.operation.clone();
-    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
-    let renewed = claiming::renew(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    let Desk { workspace, actor, cwd, operation, .. } = desk;
+    let renewed = claiming::renew(workspace, actor, cwd, wanted, operation.as_deref())?;
     desk.answer(&renewed, |renewed: &Renewed, colour| {
         let mut text = String::new();
         for kept in &renewed.renewed {
@@ -142,9 +133,8 @@ pub(crate) fn renew(desk: &mut Desk, wanted: &api::Renew) -> Outcome {
 }
 
 pub(crate) fn ask(desk: &mut Desk, wanted: &api::Ask) -> Outcome {
-    let operation = desk.operation.clone();
-    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
-    let asked = claiming::ask(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    let Desk { workspace, actor, cwd, operation, .. } = desk;
+    let asked = claiming::ask(workspace, actor, cwd, wanted, operation.as_deref())?;
     desk.answer(&asked, |asked: &Asked, colour| {
         let names: Vec<String> = asked.asked.iter().map(|holder| shown(&holder.name)).collect();
         format!(
@@ -157,10 +147,8 @@ pub(crate) fn ask(desk: &mut Desk, wanted: &api::Ask) -> Outcome {
 }
 
 pub(crate) fn revoke(desk: &mut Desk, wanted: &api::Revoke) -> Outcome {
-    let operation = desk.operation.clone();
-    let (actor, cwd) = (desk.actor.clone(), desk.cwd.clone());
-    let revoked =
-        claiming::revoke(&mut desk.workspace, &actor, &cwd, wanted, operation.as_deref())?;
+    let Desk { workspace, actor, cwd, operation, .. } = desk;
+    let revoked = claiming::revoke(workspace, actor, cwd, wanted, operation.as_deref())?;
     desk.answer(&revoked, |revoked: &Revoked, colour| {
         let mut text = String::new();
         for claim in &revoked.revoked {
@@ -178,35 +166,8 @@ pub(crate) fn revoke(desk: &mut Desk, wanted: &api::Revoke) -> Outcome {
 }
 
 pub(crate) fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
-    let mut named = Vec::new();
-    let mut unjudged = Vec::new();
-    for path in &wanted.paths {
-        use baton_engine::failure::Failure;
-        use baton_engine::place::identity::Error as Place;
-        let found = resources::named(&desk.workspace.place, &desk.cwd, std::slice::from_ref(path));
-        match found {
-            Ok(found) => named.extend(found),
-            // Edits outside the workspace are none of our business; git's own folder is.
-            Err(Failure::Path(Place::Outside { .. })) => {
-                unjudged.push((path.clone(), Verdict::Allow, Because::Unjudged));
-            }
-            Err(Failure::Path(Place::GitDir { .. })) => {
-                unjudged.push((path.clone(), Verdict::Deny, Because::GitDir));
-            }
-            Err(other) => return Err(other.into()),
-        }
-    }
-    let mut checked = match named.is_empty() {
-        true => Checked { verdict: Verdict::Allow, findings: Vec::new(), notices: Vec::new() },
-        false => claiming::check(&mut desk.workspace, &desk.actor, &named, wanted.token)?,
-    };
-    for (path, verdict, because) in unjudged {
-        checked.verdict = checked.verdict.max(verdict);
-        let resource = baton_core::resource::Resource::Name { name: path, amount: 1 };
-        let (zone, held) = (Rule::Off, Vec::new());
-        let (claim, token) = (None, None);
-        checked.findings.push(Finding { resource, verdict, because, zone, held, claim, token });
-    }
+    let Desk { workspace, actor, cwd, .. } = desk;
+    let checked = checking::check(workspace, actor, cwd, wanted)?;
     desk.answer(&checked, checked_words);
     Ok(match checked.verdict {
         Verdict::Allow | Verdict::Warn => ExitCode::SUCCESS,
@@ -214,31 +175,42 @@ pub(crate) fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
     })
 }
 
-fn checked_words(checked: &Checked, colour: bool) -> String {
+fn verdict_word(verdict: Verdict, colour: bool) -> String {
+    let (word, tint) = match verdict {
+        Verdict::Allow => ("allow", Paint::Green),
+        Verdict::Warn => ("warn", Paint::Yellow),
+        Verdict::Ask => ("ask", Paint::Yellow),
+        Verdict::Deny => ("deny", Paint::Red),
+    };
+    paint(word, tint, colour)
+}
+
+fn checked_words(checked: &Verdicts, colour: bool) -> String {
     let mut text = String::new();
-    for finding in &checked.findings {
-        let (label, tint) = match finding.verdict {
-            Verdict::Allow => ("allow", Paint::Green),
-            Verdict::Warn => ("warn", Paint::Yellow),
-            Verdict::Ask => ("ask", Paint::Yellow),
-            Verdict::Deny => ("deny", Paint::Red),
+    for path in &checked.not_claimable {
+        let what = shown(&path.path);
+        let sentence = match path.because {
+            Because::GitDir => format!("{what} belongs to git and is never edited by hand"),
+            _ => format!("{what} is outside the workspace and not judged"),
         };
+        let _ = writeln!(text, "{}  {sentence}", verdict_word(path.verdict, colour));
+    }
+    for finding in &checked.findings {
         let what = shown(&finding.resource.to_string());
         let held = finding.held.first();
         let sentence = match (finding.because, held) {
             (Because::Free, _) => format!("{what} is free"),
             (Because::Mine, _) => format!("{what} is yours"),
-            (Because::Unjudged, _) => format!("{what} is not judged here"),
+            (Because::Unjudged | Because::GitDir, _) => format!("{what} is not judged here"),
             (Because::ClaimFirst, _) => format!("{what} must be claimed before it is edited"),
             (Because::NeedsPerson, _) => format!("{what} is for a person to approve"),
-            (Because::GitDir, _) => format!("{what} belongs to git and is never edited"),
             (Because::Held, Some(held)) => held_sentence(held),
             (Because::HeldElsewhere, Some(held)) => {
                 format!("in another tree, {}", held_sentence(held))
             }
             (Because::Held | Because::HeldElsewhere, None) => format!("{what} is held"),
         };
-        let _ = writeln!(text, "{}  {sentence}", paint(label, tint, colour));
+        let _ = writeln!(text, "{}  {sentence}", verdict_word(finding.verdict, colour));
         let next = match (finding.because, held) {
             (Because::Held, Some(held)) => Some(held_next(held)),
             (Because::ClaimFirst, _) => Some(format!("baton claim {what}")),

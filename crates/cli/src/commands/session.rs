@@ -8,7 +8,7 @@ use baton_engine::{api, whoami};
 use clap::Subcommand;
 
 use crate::arguments::Common;
-use crate::desk::{Desk, Outcome, hints};
+use crate::desk::{Desk, Outcome};
 use crate::render::{self, Paint, paint, shown, table};
 
 #[derive(Debug, Subcommand)]
@@ -36,21 +36,17 @@ pub(crate) enum Session {
 pub(crate) fn run(common: &Common, command: &Session) -> Outcome {
     match command {
         Session::Start { wanted, export } => start(common, wanted, *export),
-        Session::End(wanted) => end(&mut Desk::open(common)?, wanted),
+        Session::End(wanted) => end(&mut Desk::open_as(common, whoami::actor)?, wanted),
         Session::List { all } => list(&mut Desk::open(common)?, *all),
-        Session::Whoami => whoami_(&mut Desk::open(common)?),
+        Session::Whoami => whoami_(&mut Desk::open_as(common, whoami::actor)?),
     }
 }
 
 fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
     // Who starts a session need not be one: a stale credential in the environment is no obstacle.
-    let mut anonymous = common.clone();
-    anonymous.session = None;
-    let mut desk =
-        Desk::open_with(&anonymous, whoami::Hints { environment: None, ..hints(common) })?;
-    let operation = desk.operation.clone();
-    let actor = desk.actor.clone();
-    let started = sessions::start(&mut desk.workspace, &actor, wanted, operation.as_deref())?;
+    let mut desk = Desk::open_as(common, whoami::bystander)?;
+    let Desk { workspace, actor, operation, .. } = &mut desk;
+    let started = sessions::start(workspace, actor, wanted, operation.as_deref())?;
     if export {
         crate::desk::print(&format!("export BATON_SESSION={}\n", started.credential));
         return Ok(ExitCode::SUCCESS);
@@ -69,9 +65,8 @@ fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
 }
 
 fn end(desk: &mut Desk, wanted: &api::SessionEnd) -> Outcome {
-    let operation = desk.operation.clone();
-    let actor = desk.actor.clone();
-    let ended = sessions::end(&mut desk.workspace, &actor, wanted, operation.as_deref())?;
+    let Desk { workspace, actor, operation, .. } = desk;
+    let ended = sessions::end(workspace, actor, wanted, operation.as_deref())?;
     desk.answer(&ended, |ended: &Ended, colour| {
         let rest = match (ended.grace_until, ended.released.is_empty()) {
             (Some(until), _) => format!("; its claims wait until {}", render::until(until)),
@@ -125,8 +120,7 @@ fn state_word(state: SeatState) -> &'static str {
 }
 
 fn whoami_(desk: &mut Desk) -> Outcome {
-    let actor = desk.actor.clone();
-    let seat = sessions::whoami(&mut desk.workspace, &actor)?;
+    let seat = sessions::whoami(&mut desk.workspace, &desk.actor)?;
     desk.answer(&seat, |seat: &Seat, colour| {
         let who = paint(&shown(&seat.name), Paint::Bold, colour);
         let what = match (&seat.client, seat.person) {

@@ -6,26 +6,43 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, REASON_BYTES_MAX, Request, notice, take};
+use super::granting::{Terms, changed, grant, notice, settle};
+use super::{REASON_BYTES_MAX, obstacles};
 use crate::claim::{self, Claim, Holder};
 use crate::context::Context;
-use crate::event::{EndOfClaim, Event};
+use crate::event::{EndOfClaim, Event, Renewal};
 use crate::id::{ClaimId, SessionId, Token};
 use crate::notices::{News, Notice};
-use crate::refusal::Refusal;
+use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::{Caller, Scene};
+use crate::sessions::Session;
 use crate::time::Moment;
 use crate::view::{View, get, scan};
+use crate::waiting::Waiter;
+use crate::zones::{Policy, is_serial_zone};
 
 /// The most claims one release or renewal touches.
-const CLAIMS_AT_ONCE_MAX: u32 = 10_000;
+const CLAIMS_AT_ONCE_MAX: u32 = 100_000;
 
 /// Which of the caller's claims are meant.
 #[derive(Clone, Debug, Serialize)]
 pub enum Which {
     All,
     Resources(Vec<Resource>),
+}
+
+impl Which {
+    /// Is this resource meant? A name means all of it, whatever the amount.
+    fn names(&self, held: &Resource) -> bool {
+        match self {
+            Self::All => true,
+            Self::Resources(named) => named.iter().any(|name| match name {
+                Resource::Path(_) => name.covers(held),
+                Resource::Name { .. } => name.overlaps(held),
+            }),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +57,9 @@ pub struct Released {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Renewed {
     pub renewed: Vec<Kept>,
+    /// Leases that had run out and could not be taken anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_renewed: Vec<NotKept>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
 }
@@ -54,10 +74,22 @@ pub struct Kept {
     pub new_token: bool,
 }
 
+/// A claim that had run out and is not given back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotKept {
+    pub claim: ClaimId,
+    pub resources: Vec<Resource>,
+    /// What is in the way; nothing when there is simply less of it now than it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// Everyone who will be told at their next act.
     pub asked: Vec<Holder>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,42 +112,55 @@ pub fn release(
     token: Option<Token>,
     context: &Context,
 ) -> Result<(Vec<Event>, Released), Refusal> {
-    let (caller, own) = own_claims(view, which, context)?;
-    fence(&own, token)?;
+    let Own { caller, policy, claims } = own_claims(view, which, context)?;
+    fence(&claims, token)?;
     let mut events = Vec::new();
     let mut released = Vec::new();
-    for claim in &own {
-        let (gone, kept): (Vec<Resource>, Vec<Resource>) =
-            claim.hold.resources.iter().cloned().partition(|held| match which {
-                Which::All => true,
-                Which::Resources(named) => named.iter().any(|name| name.covers(held)),
-            });
-        // The name of a serial zone goes with the last of its paths.
-        let kept_something = kept.iter().any(|held| !is_zone(held));
+    for claim in &claims {
+        let (gone, kept) = part(claim, which, &policy);
         if gone.is_empty() {
             continue;
         }
-        released.extend(gone.iter().filter(|held| !is_zone(held)).cloned());
-        if kept_something {
-            let claim = claim.claim.clone();
-            events.push(Event::ClaimNarrowed { claim, resources: kept, released: gone });
-        } else {
-            let commit = commit.map(str::to_owned);
-            events.push(claim.ends(EndOfClaim::Released { commit }, context));
-        }
+        let shown = |held: &&Resource| !is_serial_zone(held) || which.names(held);
+        released.extend(gone.iter().filter(shown).cloned());
+        events.push(match kept.is_empty() {
+            false => claim.narrows(kept, gone, context),
+            true => {
+                let commit = commit.map(str::to_owned);
+                claim.ends(EndOfClaim::Released { commit }, context)
+            }
+        });
     }
     if let (Which::Resources(named), true) = (which, released.is_empty()) {
         let resource = named.first().map(Resource::to_string).unwrap_or_default();
         return Err(Refusal::NotHeld { resource });
     }
-    let ended: Vec<&ClaimId> = own.iter().map(|claim| &claim.claim).collect();
-    events.extend(caller.activity(context, &ended));
+    let changed = changed(&events);
+    events.extend(caller.activity(context, &changed.iter().collect::<Vec<_>>()));
     let commit = commit.map(str::to_owned);
     Ok((events, Released { released, commit, notices: caller.notices }))
 }
 
-fn is_zone(resource: &Resource) -> bool {
-    matches!(resource, Resource::Name { name, .. } if name.starts_with(crate::zones::SERIAL_PREFIX))
+/// What of a claim is let go, and what is kept. The name of a serial zone goes with the last of
+/// its paths, and never before: who keeps a path of the zone keeps the zone.
+fn part(claim: &Claim, which: &Which, policy: &Policy) -> (Vec<Resource>, Vec<Resource>) {
+    let held = claim.hold.resources.iter().cloned();
+    let (zones, plain): (Vec<Resource>, Vec<Resource>) = held.partition(is_serial_zone);
+    let (mut gone, mut kept): (Vec<Resource>, Vec<Resource>) =
+        plain.into_iter().partition(|held| which.names(held));
+    let belongs = |zone: &Resource, paths: &[Resource]| {
+        let mut zones = paths.iter().flat_map(|path| policy.serial_zones(path));
+        zones.any(|one| one.overlaps(zone))
+    };
+    let nothing_else = kept.is_empty() && !gone.is_empty();
+    let (zones_gone, zones_kept): (Vec<Resource>, Vec<Resource>) =
+        zones.into_iter().partition(|zone| {
+            let all_gone = which.names(zone) || belongs(zone, &gone) || nothing_else;
+            all_gone && !belongs(zone, &kept)
+        });
+    gone.extend(zones_gone);
+    kept.extend(zones_kept);
+    (gone, kept)
 }
 
 /// Renews leases. One that had run out is taken anew, if nobody else has it.
@@ -125,7 +170,7 @@ pub fn renew(
     token: Option<Token>,
     context: &Context,
 ) -> Result<(Vec<Event>, Renewed), Refusal> {
-    let (caller, own) = own_claims(view, which, context)?;
+    let Own { caller, claims: own, .. } = own_claims(view, which, context)?;
     fence(&own, token)?;
     if own.is_empty() {
         let resource = match which {
@@ -135,98 +180,109 @@ pub fn renew(
         return Err(Refusal::NotHeld { resource: resource.unwrap_or_else(|| "anything".into()) });
     }
     let now = context.now;
+    let (timely, late): (Vec<&Claim>, Vec<&Claim>) =
+        own.iter().partition(|claim| claim.is_live(context));
     let mut events = Vec::new();
-    let mut renewed = Vec::new();
-    let (late, timely): (Vec<&Claim>, Vec<&Claim>) =
-        own.iter().partition(|claim| claim.has_run_out(now));
-    for claim in late {
-        renewed.extend(take_anew(view, claim, &mut events, context)?);
-    }
-    let claims: Vec<_> = timely.iter().map(|claim| claim.renewal(now + claim.ttl)).collect();
-    if !claims.is_empty() {
-        events.push(Event::ClaimsRenewed { claims, at: now });
-    }
-    renewed.extend(timely.iter().map(|claim| Kept {
+    let (mut renewed, not_renewed) = take_anew(view, &late, &mut events, context)?;
+    let claims: Vec<Renewal> = timely.iter().map(|claim| claim.renewal(now + claim.ttl)).collect();
+    renewed.extend(timely.iter().zip(&claims).map(|(claim, renewal)| Kept {
         claim: claim.claim.clone(),
         token: claim.token,
         resources: claim.hold.resources.clone(),
-        expires_at: now + claim.ttl,
+        expires_at: renewal.expires_at,
         new_token: false,
     }));
+    if let (true, Some(NotKept { held: Some(held), .. })) =
+        (renewed.is_empty(), not_renewed.first())
+    {
+        return Err(Refusal::Held(Box::new(held.clone())));
+    }
+    if !claims.is_empty() {
+        events.push(Event::ClaimsRenewed { claims, at: now });
+    }
     let touched: Vec<&ClaimId> = own.iter().map(|claim| &claim.claim).collect();
     events.extend(caller.activity(context, &touched));
-    Ok((events, Renewed { renewed, notices: caller.notices }))
+    Ok((events, Renewed { renewed, not_renewed, notices: caller.notices }))
 }
 
-/// The claim again under a new token, placed after the events decided so far.
+/// Claims that had run out, each again under a new token where nothing is in the way. The scene
+/// follows along, so that what one of them gets is not given to the next as well.
 fn take_anew(
     view: &dyn View,
-    claim: &Claim,
+    late: &[&Claim],
     events: &mut Vec<Event>,
     context: &Context,
-) -> Result<Option<Kept>, Refusal> {
-    let request = Request {
-        resources: claim.hold.resources.clone(),
-        mode: claim.hold.mode,
-        scope: claim.hold.scope,
-        ttl: claim.ttl,
-        priority: 0,
-        reason: claim.reason.clone(),
-        task: claim.task.clone(),
-        wait: None,
-        waiter: None,
-        process: None,
-    };
-    let mut later = context.clone();
-    later.next = context.next.after(events.len() as u64);
-    // Several claims may be taken anew in one decision: each needs ids of its own.
-    later.fresh.0[0] = later.fresh.0[0].wrapping_add(u8::try_from(events.len() % 251).unwrap_or(0));
-    let (more, answer) = take(view, &request, &later)?;
-    let told = |event: &Event| matches!(event, Event::NoticesTold { .. });
-    events.extend(more.into_iter().filter(|event| !told(event)));
-    Ok(match answer {
-        Answer::Queued(_) => None,
-        Answer::Granted(granted) => Some(Kept {
-            claim: granted.claim,
-            token: granted.token,
-            resources: granted.resources,
-            expires_at: granted.expires_at,
+) -> Result<(Vec<Kept>, Vec<NotKept>), Refusal> {
+    let (mut kept, mut not_kept) = (Vec::new(), Vec::new());
+    if late.is_empty() {
+        return Ok((kept, not_kept));
+    }
+    let resources: Vec<Resource> =
+        late.iter().flat_map(|claim| claim.hold.resources.iter().cloned()).collect();
+    let mut scene = Scene::read(view, &resources, context)?;
+    for claim in late {
+        // It may have gone into another one that was just taken anew.
+        let Some(claim) = scene.claims.iter().find(|one| one.claim == claim.claim).cloned() else {
+            continue;
+        };
+        let hold = settle(&scene.policy, claim.hold.clone());
+        let judgement = scene.judge(&hold, context)?;
+        let me = Waiter::newcomer(hold.clone(), context);
+        let obstacles = obstacles(view, &scene, &me, &judgement, context)?;
+        if !obstacles.held.is_empty() || !judgement.scarce.is_empty() {
+            not_kept.push(NotKept {
+                claim: claim.claim,
+                resources: claim.hold.resources,
+                held: obstacles.held.into_iter().next(),
+            });
+            continue;
+        }
+        let before = events.len();
+        let terms = Terms { ttl: claim.ttl, reason: &claim.reason, task: &claim.task };
+        let new = grant(&scene, hold, &terms, &judgement.run_out, events, context);
+        kept.push(Kept {
+            claim: new.claim.clone(),
+            token: new.token,
+            resources: new.hold.resources.clone(),
+            expires_at: new.expires_at,
             new_token: true,
-        }),
-    })
+        });
+        scene.follow(&events[before..]);
+    }
+    Ok((kept, not_kept))
 }
 
-/// The caller's own claims that are meant, run out or not.
-fn own_claims(
-    view: &dyn View,
-    which: &Which,
-    context: &Context,
-) -> Result<(Caller, Vec<Claim>), Refusal> {
-    match which {
+/// The caller and those of its claims that are meant, run out or not.
+struct Own {
+    caller: Caller,
+    policy: Policy,
+    claims: Vec<Claim>,
+}
+
+fn own_claims(view: &dyn View, which: &Which, context: &Context) -> Result<Own, Refusal> {
+    let (caller, policy, mut claims) = match which {
         Which::All => {
             let caller = Caller::read(view, context)?;
             let query = claim::of_session(&caller.session.session, CLAIMS_AT_ONCE_MAX);
-            Ok((caller, scan(view, query)?))
+            (caller, Policy::default(), scan(view, query)?)
         }
         Which::Resources(named) => {
             if named.is_empty() {
                 return Err(Refusal::Empty);
             }
             let scene = Scene::read(view, named, context)?;
-            let caller = scene.caller.ok_or(Refusal::NoSession)?;
-            let session = &caller.session.session;
-            let meant = |claim: &Claim| {
-                claim.hold.holder.session == *session
-                    && claim
-                        .hold
-                        .resources
-                        .iter()
-                        .any(|held| named.iter().any(|name| name.covers(held)))
-            };
-            let own = scene.claims.into_iter().filter(meant).collect();
-            Ok((caller, own))
+            (scene.caller.ok_or(Refusal::NoSession)?, scene.policy, scene.claims)
         }
-    }
+    };
+    let session = &caller.session.session;
+    let agent = &context.actor.agent;
+    claims.retain(|claim: &Claim| {
+        // A subagent lets go of its own only; the session itself, of everything it has.
+        claim.hold.holder.session == *session
+            && (agent.is_none() || claim.hold.holder.agent == *agent)
+            && claim.hold.resources.iter().any(|held| which.names(held))
+    });
+    Ok(Own { caller, policy, claims })
 }
 
 /// A token that is shown must be the token of a claim that is meant (S4).
@@ -255,29 +311,27 @@ pub fn ask(
     }
     let scene = Scene::read(view, resources, context)?;
     let caller = scene.caller.as_ref().ok_or(Refusal::NoSession)?;
-    let by = Holder {
-        session: caller.session.session.clone(),
-        name: caller.session.name.clone(),
-        agent: context.actor.agent.clone(),
-    };
+    let by = caller.holder(context);
     let mut events = Vec::new();
     let mut asked: Vec<Holder> = Vec::new();
     for claim in &scene.claims {
         let wanted = overlapping(claim, resources);
         let holder = &claim.hold.holder;
-        if wanted.is_empty() || !by.competes_with(holder) || asked.contains(holder) {
+        if wanted.is_empty() || !by.competes_with(holder) {
             continue;
         }
         let news = News::Asked { by: by.clone(), resources: wanted, why: why.to_owned() };
         events.push(notice(claim, news, context, events.len()));
-        asked.push(holder.clone());
+        if !asked.contains(holder) {
+            asked.push(holder.clone());
+        }
     }
     if asked.is_empty() {
         let resource = resources[0].to_string();
         return Err(Refusal::NotHeld { resource });
     }
     events.extend(caller.activity(context, &[]));
-    Ok((events, Asked { asked }))
+    Ok((events, Asked { asked, notices: caller.notices.clone() }))
 }
 
 fn overlapping(claim: &Claim, resources: &[Resource]) -> Vec<Resource> {
@@ -333,7 +387,10 @@ fn targeted(view: &dyn View, target: &Target, context: &Context) -> Result<Vec<C
             Some(claim) => Ok(vec![claim]),
             None => Err(Refusal::UnknownClaim { claim: id.0.clone() }),
         },
-        Target::Session(id) => Ok(scan(view, claim::of_session(id, CLAIMS_AT_ONCE_MAX))?),
+        Target::Session(id) => match get::<Session>(view, id.as_str())? {
+            Some(_) => Ok(scan(view, claim::of_session(id, CLAIMS_AT_ONCE_MAX))?),
+            None => Err(Refusal::UnknownSession { session: id.0.clone() }),
+        },
         Target::Resources(resources) => {
             if resources.is_empty() {
                 return Err(Refusal::Empty);

@@ -120,13 +120,29 @@ impl Sqlite {
         let log = self.path.with_file_name("store.db-wal");
         let bytes = std::fs::metadata(log).map_or(0, |data| data.len());
         if bytes > u64::from(CHECKPOINT_PAGES_SYNCED) * 4_096 {
-            self.empty_log().map_err(|error| fault::not_done(&self.path, &error))?;
+            self.empty_log();
         }
         Ok(())
     }
 
-    fn empty_log(&self) -> rusqlite::Result<()> {
-        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+    /// Copies what it can while others write, then ends the log if nobody is at the gate. A failure
+    /// is no error: the log is as good a place for commits as the database, only slower to open.
+    fn empty_log(&self) {
+        let passive = "PRAGMA wal_checkpoint(PASSIVE)";
+        let copied = self.connection.query_row(passive, [], |_| Ok(()));
+        if let (Ok(()), Some(_held)) = (copied, self.gate.enter_if_open()) {
+            self.end_log();
+        }
+    }
+
+    /// Cuts the log to nothing. Copying alone is not enough: how far the log was copied stands in
+    /// shared memory, which ends with its last user, and the next one would copy it all again. The
+    /// gate is held, because a writer would meet SQLite's lock and fail. Readers are not waited for.
+    fn end_log(&self) {
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let _ = self.connection.query_row(truncate, [], |_| Ok(()));
+        let _ = self.connection.busy_timeout(SQLITE_PATIENCE);
     }
 
     fn reader(&self) -> Reader<'_> {
@@ -203,16 +219,15 @@ impl Sqlite {
     fn leave(&self, held: Held, durability: Durability) {
         let pages = self.log_pages.load(Ordering::Relaxed);
         if pages > CHECKPOINT_PAGES_GATED {
-            let _ = self.empty_log();
-            return;
+            self.end_log();
         }
         drop(held);
         let limit = match durability {
             Durability::Process => CHECKPOINT_PAGES_ANY,
             Durability::Power => CHECKPOINT_PAGES_SYNCED,
         };
-        if pages > limit {
-            let _ = self.empty_log();
+        if pages > limit && pages <= CHECKPOINT_PAGES_GATED {
+            self.empty_log();
         }
     }
 }

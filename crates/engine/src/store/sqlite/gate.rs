@@ -37,6 +37,14 @@ pub(super) struct Held {
     _file: File,
 }
 
+impl Held {
+    fn signed(file: File) -> Self {
+        // A hint for people; that it could not be written must not stop the work.
+        let _ = file.write_all_at(format!("{:<10}\n", std::process::id()).as_bytes(), 0);
+        Self { _file: file }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Queue {
     place: Mutex<Place>,
@@ -69,14 +77,18 @@ impl Gate {
         // Opened each time: a descriptor of its own for every attempt, so that a given-up thread
         // can never unlock what a later attempt holds, and a replaced file is noticed.
         let file = self.open()?;
-        let file = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => file,
-            Err(Errno::WOULDBLOCK | Errno::INTR) => self.queue_up(file, patience)?,
-            Err(error) => return Err(self.fault(error.into())),
-        };
-        // A hint for people; that it could not be written must not stop the work.
-        let _ = file.write_all_at(format!("{:<10}\n", std::process::id()).as_bytes(), 0);
-        Ok(Held { _file: file })
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Held::signed(file)),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => self.queue_up(file, patience).map(Held::signed),
+            Err(error) => Err(self.fault(error.into())),
+        }
+    }
+
+    /// For work that can be left to somebody else.
+    pub(super) fn enter_if_open(&self) -> Option<Held> {
+        let file = self.open().ok()?;
+        let taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        taken.is_ok().then(|| Held::signed(file))
     }
 
     fn open(&self) -> Result<File, Error> {

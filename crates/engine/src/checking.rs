@@ -1,0 +1,115 @@
+//! The verdict on paths, as an edit would meet it.
+//!
+//! Owns what surrounds the rule: which paths are ours to judge, and a look at whoever is in the way
+//! before "no" is said, so that a dead holder never denies an edit. Takes nothing.
+
+use std::path::Path;
+
+use baton_core::check::{self, Because, Checked, Finding, Verdict};
+use baton_core::context::{Actor, Observed};
+use baton_core::id::Token;
+use baton_core::notices::Notice;
+use baton_core::refusal::{Held, Refusal};
+use baton_core::resource::Resource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api;
+use crate::claiming::LOOKS_MAX;
+use crate::failure::Failure;
+use crate::place::identity;
+use crate::resources::named;
+use crate::sighting::{clear_the_way, foreign_locks, of_claims};
+use crate::workspace::Workspace;
+
+/// The verdict on all paths is the strictest of theirs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdicts {
+    pub verdict: Verdict,
+    pub findings: Vec<Finding>,
+    /// Paths that no claim can be about: outside the workspace, or git's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_claimable: Vec<NotClaimable>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotClaimable {
+    pub path: String,
+    pub verdict: Verdict,
+    pub because: Because,
+}
+
+pub fn check(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Check,
+) -> Result<Verdicts, Failure> {
+    let mut resources = Vec::new();
+    let mut not_claimable = Vec::new();
+    for path in &wanted.paths {
+        let (verdict, because) = match named(&workspace.place, cwd, std::slice::from_ref(path)) {
+            Ok(found) => {
+                resources.extend(found);
+                continue;
+            }
+            // An edit outside the workspace is none of our business; one of git's folder is.
+            Err(Failure::Path(identity::Error::Outside { .. })) => {
+                (Verdict::Allow, Because::Unjudged)
+            }
+            Err(Failure::Path(identity::Error::GitDir { .. })) => (Verdict::Deny, Because::GitDir),
+            Err(other) => return Err(other),
+        };
+        not_claimable.push(NotClaimable { path: path.clone(), verdict, because });
+    }
+    let checked = match resources.is_empty() {
+        true => Checked { verdict: Verdict::Allow, findings: Vec::new(), notices: Vec::new() },
+        false => judge(workspace, actor, &resources, wanted.token)?,
+    };
+    let strictest = not_claimable.iter().map(|path| path.verdict).max();
+    Ok(Verdicts {
+        verdict: checked.verdict.max(strictest.unwrap_or(Verdict::Allow)),
+        findings: checked.findings,
+        not_claimable,
+        notices: checked.notices,
+    })
+}
+
+/// Asks the rule, and looks around as long as that may turn a denial.
+pub fn judge(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    resources: &[Resource],
+    token: Option<Token>,
+) -> Result<Checked, Failure> {
+    let mut observed =
+        Observed { foreign_locks: foreign_locks(workspace, resources), ..Observed::default() };
+    for look in 1.. {
+        observed.complete = look > LOOKS_MAX;
+        let answer = workspace.look(actor, observed.clone(), |view, context| {
+            check::check(view, resources, token, context)
+        });
+        let checked = match answer {
+            Err(Failure::Refused(Refusal::Unobserved { claims })) => {
+                of_claims(workspace, &claims, &mut observed)?;
+                continue;
+            }
+            other => other?,
+        };
+        let in_the_way: Vec<Held> = checked
+            .findings
+            .iter()
+            .filter(|finding| finding.because == Because::Held)
+            .flat_map(|finding| finding.held.iter().cloned())
+            .collect();
+        let again = !in_the_way.is_empty()
+            && look <= LOOKS_MAX
+            && clear_the_way(workspace, &in_the_way, &mut observed)?;
+        if !again {
+            return Ok(checked);
+        }
+    }
+    Err(Refusal::Empty.into())
+}
