@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 mod dist;
 mod failure;
+mod reference;
 mod run;
 mod test;
 mod tidy;
@@ -33,6 +34,12 @@ const VERBS: &[Verb] = &[
         summary: "the static binary, in target/dist",
         help: dist::HELP,
         act: dist::act,
+    },
+    Verb {
+        name: "reference",
+        summary: "the generated pages in docs/reference",
+        help: reference::HELP,
+        act: reference::act,
     },
 ];
 

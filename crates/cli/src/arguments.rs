@@ -149,6 +149,9 @@ pub(crate) enum Command {
     },
     /// The manual page
     Man,
+    /// The command reference
+    #[command(hide = true)]
+    Reference(crate::commands::reference::Reference),
 }
 
 /// Help, version, or a mistake in what was typed.

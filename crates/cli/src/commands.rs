@@ -15,6 +15,7 @@ pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod person;
 pub(crate) mod policy;
+pub(crate) mod reference;
 pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod store;
@@ -48,6 +49,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Policy(wanted) => policy::run(common, &wanted),
         Command::Demo(wanted) => demo::run(common, &wanted),
         Command::DemoAgent(wanted) => demo::agent::run(&wanted),
+        Command::Reference(wanted) => reference::run(&wanted),
         Command::Doctor => doctor::run(common),
         Command::Completions { shell } => {
             let mut text = Vec::new();

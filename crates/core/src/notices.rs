@@ -33,7 +33,14 @@ pub enum News {
     /// Somebody asks you to let go.
     Asked { by: Holder, resources: Vec<Resource>, why: String },
     /// Your claim ran out and somebody else has it now, or it was taken from you.
-    Lost { claim: ClaimId, resources: Vec<Resource>, to: Option<Holder>, why: String },
+    Lost {
+        claim: ClaimId,
+        resources: Vec<Resource>,
+        /// Stored under another name: the notice around it has a `to` as well.
+        #[serde(rename = "taken_by")]
+        to: Option<Holder>,
+        why: String,
+    },
 }
 
 impl Record for Notice {

@@ -5,6 +5,7 @@ mod damage;
 mod epochs;
 mod gate;
 mod memory;
+mod postgres;
 mod processes;
 mod sqlite;
 pub(crate) mod writing;

@@ -202,7 +202,9 @@ pub struct Dice(u64);
 impl Dice {
     pub fn new(seed: u64) -> Self {
         let mut dice = Self(seed | 1);
-        (0..8).for_each(|_| drop(dice.throw()));
+        for _ in 0..8 {
+            dice.throw();
+        }
         dice
     }
 

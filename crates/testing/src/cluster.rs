@@ -35,6 +35,8 @@ pub enum Error {
     Missing,
     /// Root may not run PostgreSQL, and there is no way to become somebody else.
     Root,
+    /// A cluster of somebody else cannot be copied or promoted.
+    Foreign,
     /// The address in the environment is not a URL.
     BadAddress {
         address: String,
@@ -65,6 +67,7 @@ impl fmt::Display for Error {
                 "root may not run PostgreSQL, and neither setpriv nor runuser was found to run \
                  it as postgres or nobody: install util-linux, or set {VARIABLE}"
             ),
+            Self::Foreign => write!(formatter, "this cluster was started by somebody else"),
             Self::BadAddress { address } => {
                 write!(formatter, "{VARIABLE} must be a postgres:// URL, not {address:?}")
             }
@@ -87,6 +90,8 @@ pub struct Cluster {
     psql: PathBuf,
     socket: Option<PathBuf>,
     port: u16,
+    /// What runs it; none for a cluster of somebody else.
+    own: Option<(Programs, PathBuf)>,
     /// The shell that stops the server when its standard input ends.
     watcher: Option<Child>,
 }
@@ -118,28 +123,22 @@ impl Cluster {
 
     fn start_in(programs: &Programs, folder: &Path) -> Result<Self, Error> {
         programs.give(folder)?;
-        let (data, log) = (folder.join("data"), folder.join("log"));
+        let data = folder.join("data");
         let secret = folder.join("password");
         write_file(&secret, PASSWORD)?;
         programs.give(&secret)?;
         programs.make_cluster(&data, &secret)?;
+        Self::run(programs, folder)
+    }
+
+    /// Starts the server of a cluster that has been made in `folder`.
+    fn run(programs: &Programs, folder: &Path) -> Result<Self, Error> {
+        let (data, log) = (folder.join("data"), folder.join("log"));
         let mut tried = 0;
         let (port, socket) = loop {
             let port = free_port()?;
             let socket = configure(folder, &data, port)?;
-            programs.give(&data.join("postgresql.auto.conf"))?;
-            let started = programs.run(
-                "pg_ctl",
-                &[
-                    "start".as_ref(),
-                    "--wait".as_ref(),
-                    "--silent".as_ref(),
-                    "--pgdata".as_ref(),
-                    data.as_os_str(),
-                    "--log".as_ref(),
-                    log.as_os_str(),
-                ],
-            );
+            let started = programs.control(&data, &["start", "--log", &log.to_string_lossy()]);
             tried += 1;
             match started {
                 Ok(()) => break (port, socket),
@@ -147,10 +146,8 @@ impl Cluster {
                 Err(_) if tried < START_ATTEMPTS_MAX => {}
                 Err(error) => {
                     let told = fs::read_to_string(&log).unwrap_or_default();
-                    return Err(Error::Failed {
-                        program: "pg_ctl",
-                        output: format!("{error}\n{told}"),
-                    });
+                    let output = format!("{error}\n{told}");
+                    return Err(Error::Failed { program: "pg_ctl", output });
                 }
             }
         };
@@ -160,8 +157,36 @@ impl Cluster {
             psql: programs.folder.join("psql"),
             socket,
             port,
+            own: Some((programs.clone(), data.clone())),
             watcher: Some(programs.watch(folder, &data)?),
         })
+    }
+
+    /// A standby that follows this cluster. Only for one of our own.
+    pub fn standby(&self, scratch: &Path) -> Result<Self, Error> {
+        let (programs, _) = self.own.as_ref().ok_or(Error::Foreign)?;
+        let folder = scratch.join(format!("baton-pg-{}", unique()));
+        create_folder(&folder)?;
+        programs.give(&folder)?;
+        let (address, data) = (self.address("postgres"), folder.join("data"));
+        programs.run(
+            "pg_basebackup",
+            &[
+                "--write-recovery-conf".as_ref(),
+                "--checkpoint=fast".as_ref(),
+                "--dbname".as_ref(),
+                address.as_ref(),
+                "--pgdata".as_ref(),
+                data.as_os_str(),
+            ],
+        )?;
+        Self::run(programs, &folder)
+    }
+
+    /// Makes a standby a primary.
+    pub fn promote(&self) -> Result<(), Error> {
+        let (programs, data) = self.own.as_ref().ok_or(Error::Foreign)?;
+        programs.control(data, &["promote"])
     }
 
     /// A cluster that somebody else started and will stop.
@@ -180,6 +205,7 @@ impl Cluster {
             psql: Programs::psql()?,
             socket: None,
             port: port.unwrap_or(5432),
+            own: None,
             watcher: None,
         })
     }
@@ -227,7 +253,7 @@ impl Drop for Cluster {
 }
 
 /// The server's programs, and who runs them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Programs {
     folder: PathBuf,
     /// The words before a command that make it run as this user, when we are root.
@@ -266,11 +292,17 @@ impl Programs {
         let path = self.folder.join(program);
         let mut command = self.command(&path);
         command.args(arguments);
-        if program == "pg_ctl" {
-            // The server keeps these open as long as it lives: a pipe would never end.
-            command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
-        }
         checked(program, &path, &mut command).map(drop)
+    }
+
+    /// Runs pg_ctl and waits until it is done.
+    fn control(&self, data: &Path, arguments: &[&str]) -> Result<(), Error> {
+        let path = self.folder.join("pg_ctl");
+        let mut command = self.command(&path);
+        command.args(arguments).args(["--wait", "--silent", "--pgdata"]).arg(data);
+        // The server keeps these open as long as it lives: a pipe would never end.
+        command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
+        checked("pg_ctl", &path, &mut command).map(drop)
     }
 
     fn make_cluster(&self, data: &Path, secret: &Path) -> Result<(), Error> {
@@ -301,8 +333,10 @@ impl Programs {
         checked("chown", path, &mut command).map(drop)
     }
 
+    /// Ctrl-C goes to every process of the terminal: the watcher must outlive it.
     fn watch(&self, folder: &Path, data: &Path) -> Result<Child, Error> {
-        let script = "cat >/dev/null; \"$1\" stop -m immediate -s -D \"$2\"; rm -rf -- \"$3\"";
+        let script = "trap '' HUP INT TERM; cat >/dev/null; \
+                      \"$1\" stop -m immediate -s -D \"$2\"; rm -rf -- \"$3\"";
         let mut command = self.command(Path::new("/bin/sh"));
         command.args(["-c", script, "sh"]);
         command.arg(self.folder.join("pg_ctl")).arg(data).arg(folder);
@@ -383,7 +417,13 @@ fn configure(folder: &Path, data: &Path, port: u16) -> Result<Option<PathBuf>, E
          max_connections = 200\nshared_buffers = '64MB'\nfsync = on\nautovacuum = on\n\
          log_min_messages = 'warning'\n"
     );
-    write_file(&data.join("postgresql.auto.conf"), &settings)?;
+    // Appended: the last word counts, and a standby's settings stand before it.
+    let path = data.join("postgresql.auto.conf");
+    let written = fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(settings.as_bytes()));
+    written.map_err(|source| Error::Io { doing: "writing the settings", path, source })?;
     Ok(socket)
 }
 

@@ -1,6 +1,6 @@
 //! Records, their index entries, traces.
 
-use baton_core::view::{Query, View};
+use baton_core::view::Query;
 
 use super::super::writing::{ALIAS, BY_SESSION, NOTICE, alias, delete, get, notice, write};
 use super::Fixture;

@@ -1,0 +1,106 @@
+//! The guide runs: every `console` block is typed, and what comes back must be what it says.
+//!
+//! `alice$ baton …` is typed by the session alice; `$ …` by nobody in particular. A line `? 3` is
+//! the exit code. `[..]` stands for anything within a line.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use crate::harness::{Scratch, project};
+
+struct Step {
+    line: usize,
+    who: String,
+    typed: String,
+    code: i32,
+    expected: Vec<String>,
+}
+
+fn steps(text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut inside = false;
+    for (index, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+            continue;
+        }
+        if !inside {
+            continue;
+        }
+        let prompt = line.split_once("$ ").filter(|(who, _)| {
+            who.chars().all(|c| c.is_ascii_lowercase())
+        });
+        if let Some((who, typed)) = prompt {
+            let (who, typed) = (who.to_owned(), typed.to_owned());
+            steps.push(Step { line: index + 1, who, typed, code: 0, expected: Vec::new() });
+        } else if let Some(step) = steps.last_mut() {
+            match line.strip_prefix("? ") {
+                Some(code) => step.code = code.parse().unwrap(),
+                None => step.expected.push(line.to_owned()),
+            }
+        }
+    }
+    steps
+}
+
+/// Does the line fit, with `[..]` for anything?
+fn fits(line: &str, expected: &str) -> bool {
+    let parts: Vec<&str> = expected.split("[..]").collect();
+    let Some(mut rest) = line.strip_prefix(parts[0]) else { return false };
+    for part in &parts[1..] {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty() || expected.ends_with("[..]")
+}
+
+fn run(page: &str, scratch: &Scratch) {
+    let text = std::fs::read_to_string(project().join("docs/guide").join(page)).unwrap();
+    let steps = steps(&text);
+    assert!(!steps.is_empty(), "{page} shows nothing to type");
+    let mut sessions: BTreeMap<String, String> = BTreeMap::new();
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_baton")).parent().unwrap();
+    for step in steps {
+        let mut command = Command::new("bash");
+        scratch.clean(&mut command);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", folder.display()));
+        command.current_dir(scratch.root()).arg("-c").arg(format!("{} 2>&1", step.typed));
+        if !step.who.is_empty() {
+            let credential =
+                sessions.entry(step.who.clone()).or_insert_with(|| scratch.session(&step.who));
+            command.env("BATON_SESSION", credential);
+        }
+        let output = command.output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        let place = format!("{page}:{}: {}", step.line, step.typed);
+        assert_eq!(output.status.code(), Some(step.code), "{place}\n{shown}");
+        let expected: Vec<&String> =
+            step.expected.iter().filter(|line| !line.trim().is_empty()).collect();
+        let lines: Vec<&str> = shown.lines().filter(|line| !line.trim().is_empty()).collect();
+        if expected.is_empty() {
+            continue;
+        }
+        assert_eq!(lines.len(), expected.len(), "{place}\n{shown}");
+        for (line, expected) in lines.iter().zip(expected) {
+            assert!(fits(line, expected), "{place}\nsaid:     {line}\nexpected: {expected}");
+        }
+    }
+}
+
+#[test]
+fn the_guide_to_claims_runs() {
+    let scratch = Scratch::workspace();
+    scratch.write("src/parser.rs", "fn parse() {}\n");
+    scratch.write("docs/index.md", "# Docs\n");
+    run("claims.md", &scratch);
+}
+
+#[test]
+fn a_line_that_differs_is_noticed() {
+    assert!(fits("claimed x until 1, token 2", "claimed x until [..], token [..]"));
+    assert!(!fits("claimed y until 1, token 2", "claimed x until [..], token [..]"));
+    assert!(!fits("claimed x until 1, token 2 more", "claimed x until [..], token 2"));
+}

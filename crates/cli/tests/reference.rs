@@ -1,0 +1,23 @@
+//! The generated reference is what the code says.
+
+use crate::harness::{Scratch, project};
+
+#[test]
+fn the_reference_is_up_to_date() {
+    let scratch = Scratch::repository();
+    for (page, options) in [("commands.md", &[][..]), ("replies.json", &["--schemas"][..])] {
+        let said = scratch.baton(&[&["reference"], options].concat()).ok();
+        let kept = std::fs::read_to_string(project().join("docs/reference").join(page)).unwrap();
+        assert!(said.out == kept, "docs/reference/{page} is old: run cargo xtask reference");
+    }
+}
+
+#[test]
+fn every_command_has_help_that_fits_a_screen_width() {
+    let scratch = Scratch::repository();
+    let help = scratch.baton(&["--help"]).ok();
+    for line in help.out.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert!(help.out.contains("Every day:"), "{}", help.out);
+}

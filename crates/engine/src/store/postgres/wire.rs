@@ -1,0 +1,311 @@
+//! The connection, and what its failures mean.
+//!
+//! Every statement of a decision goes through here, so this is where round trips are counted and
+//! where a server's error becomes one of ours. Invariant: an error's text is one line and carries
+//! no password. Refuses to know what the statements are for.
+
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, SimpleQueryRow};
+
+use super::address::Address;
+use super::tls;
+use crate::store::Error;
+
+/// The longest a single answer is awaited, on top of what the server was asked to wait. The server
+/// gives up long before; this is for a network that swallows everything.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+type Messages = Poll<Option<Result<AsyncMessage, tokio_postgres::Error>>>;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("{}", with_causes(.0))]
+    Told(#[from] tokio_postgres::Error),
+    #[error("the connection ended")]
+    Ended,
+    #[error("there was no answer for {} s", .0.as_secs())]
+    Silent(Duration),
+}
+
+impl Failure {
+    fn code(&self) -> Option<&SqlState> {
+        match self {
+            Self::Told(error) => error.code(),
+            Self::Ended | Self::Silent(_) => None,
+        }
+    }
+}
+
+/// A connection and the client that asks over it. Nothing moves unless one of its futures runs.
+pub(super) struct Socket {
+    client: Client,
+    poll: Box<dyn FnMut(&mut Context<'_>) -> Messages + Send>,
+    /// A notification came.
+    pub(super) heard: bool,
+    ended: bool,
+}
+
+impl Socket {
+    /// The limit counts for the whole handshake: a server that accepts and then says nothing must
+    /// not hold us.
+    pub(super) async fn open(address: &Address) -> Result<Self, Error> {
+        let hosts = address.config.get_hosts().len().max(address.config.get_hostaddrs().len());
+        let each = address.config.get_connect_timeout().copied().unwrap_or(ANSWER_MAX);
+        let limit = each * u32::try_from(hosts).unwrap_or(1).saturating_add(1);
+        let connecting = address.config.connect(tls::connector(address)?);
+        let connected = match tokio::time::timeout(limit, connecting).await {
+            Ok(connected) => connected.map_err(Failure::Told),
+            Err(_) => Err(Failure::Silent(limit)),
+        };
+        let (client, mut connection) = connected.map_err(|failure| refused(address, &failure))?;
+        let poll = Box::new(move |cx: &mut Context<'_>| connection.poll_message(cx));
+        Ok(Self { client, poll, heard: false, ended: false })
+    }
+
+    pub(super) async fn batch(
+        &mut self,
+        sql: &str,
+        limit: Duration,
+    ) -> Result<Vec<SimpleQueryMessage>, Failure> {
+        let Self { client, poll, heard, ended } = self;
+        answered(client.simple_query(sql), (poll, heard, ended), limit).await
+    }
+
+    async fn query(
+        &mut self,
+        sql: &str,
+        parameters: Parameters<'_>,
+        limit: Duration,
+    ) -> Result<Vec<Row>, Failure> {
+        let Self { client, poll, heard, ended } = self;
+        answered(client.query_typed(sql, parameters), (poll, heard, ended), limit).await
+    }
+
+    /// True when a notification has come, false when the connection ended.
+    pub(super) async fn hear(&mut self) -> bool {
+        let Self { poll, heard, ended, .. } = self;
+        let over = poll_fn(|cx| match listen(poll, heard, cx) {
+            Poll::Pending if *heard => Poll::Ready(false),
+            over => over.map(|()| true),
+        });
+        *ended = over.await;
+        !*ended
+    }
+
+    fn is_closed(&self) -> bool {
+        self.ended || self.client.is_closed()
+    }
+}
+
+type Driven<'a> =
+    (&'a mut Box<dyn FnMut(&mut Context<'_>) -> Messages + Send>, &'a mut bool, &'a mut bool);
+
+/// Moves the connection until the question is answered.
+async fn answered<T>(
+    question: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    (poll, heard, ended): Driven<'_>,
+    limit: Duration,
+) -> Result<T, Failure> {
+    let mut question = pin!(question);
+    let answer = poll_fn(|cx| {
+        let over = listen(poll, heard, cx).is_ready();
+        // Also when the connection has ended: the answer may have come just before.
+        match question.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(answer.map_err(Failure::Told)),
+            Poll::Pending if over => Poll::Ready(Err(Failure::Ended)),
+            Poll::Pending => Poll::Pending,
+        }
+    });
+    let answer = match tokio::time::timeout(limit, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Failure::Silent(limit)),
+    };
+    // Whatever comes after this belongs to a question nobody awaits any more.
+    *ended |= answer.as_ref().is_err_and(is_lost);
+    answer
+}
+
+/// Takes in what the server sent. Ready when the connection has ended.
+fn listen(
+    poll: &mut dyn FnMut(&mut Context<'_>) -> Messages,
+    heard: &mut bool,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    loop {
+        match poll(cx) {
+            Poll::Ready(Some(Ok(AsyncMessage::Notification(_)))) => *heard = true,
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
+            Poll::Pending => return Poll::Pending,
+        }
+    }
+}
+
+/// One connection to the server, for callers that wait.
+pub(super) struct Wire {
+    runtime: Runtime,
+    socket: Socket,
+    round_trips: u64,
+}
+
+impl Wire {
+    pub(super) fn connect(address: &Address) -> Result<Self, Error> {
+        let runtime = runtime(address)?;
+        let socket = runtime.block_on(Socket::open(address))?;
+        Ok(Self { runtime, socket, round_trips: 0 })
+    }
+
+    /// Several statements without parameters, in one round trip. Gives the rows of all.
+    pub(super) fn batch(&mut self, sql: &str) -> Result<Vec<SimpleQueryRow>, Failure> {
+        self.batch_after(sql, Duration::ZERO)
+    }
+
+    /// The same, where the server was asked to wait.
+    pub(super) fn batch_after(
+        &mut self,
+        sql: &str,
+        wait: Duration,
+    ) -> Result<Vec<SimpleQueryRow>, Failure> {
+        self.round_trips += 1;
+        let messages = self.runtime.block_on(self.socket.batch(sql, ANSWER_MAX + wait))?;
+        let rows = messages.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        Ok(rows.collect())
+    }
+
+    /// One statement with parameters, in one round trip: it is not prepared by name, so a pooler
+    /// between us and the server does no harm either.
+    pub(super) fn query(
+        &mut self,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        self.round_trips += 1;
+        self.runtime.block_on(self.socket.query(sql, parameters, ANSWER_MAX))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.socket.is_closed()
+    }
+
+    pub(super) fn round_trips(&self) -> u64 {
+        self.round_trips
+    }
+}
+
+/// On this thread alone: a socket needs it, and it starts no other.
+pub(super) fn runtime(address: &Address) -> Result<Runtime, Error> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|source| Error::Io {
+        doing: "preparing a connection",
+        path: address.url().into(),
+        source,
+    })
+}
+
+/// Is the connection gone, so that nobody will hear about what was under way?
+pub(super) fn is_lost(failure: &Failure) -> bool {
+    let Failure::Told(error) = failure else { return true };
+    let Some(told) = error.as_db_error() else { return !is_ours(error) };
+    matches!(told.severity(), "FATAL" | "PANIC")
+        || told.code().code().starts_with("08")
+        || told.code().code().starts_with("57P")
+}
+
+/// A value that cannot be sent or read, not a connection that is gone.
+fn is_ours(error: &tokio_postgres::Error) -> bool {
+    let text = error.to_string();
+    text.starts_with("error serializing") || text.starts_with("error deserializing")
+}
+
+fn with_causes(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// Could somebody else have been in the way, so that trying again helps?
+pub(super) fn is_conflict(failure: &Failure) -> bool {
+    failure.code().is_some_and(|code| {
+        *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
+    })
+}
+
+pub(super) fn is_timeout(failure: &Failure) -> bool {
+    failure.code().is_some_and(|code| {
+        *code == SqlState::LOCK_NOT_AVAILABLE || *code == SqlState::QUERY_CANCELED
+    })
+}
+
+/// Why the server did not let us in.
+pub(super) fn refused(address: &Address, failure: &Failure) -> Error {
+    if failure.code() == Some(&SqlState::UNDEFINED_DATABASE) {
+        return Error::Missing { path: PathBuf::from(address.url()) };
+    }
+    let detail = match failure {
+        Failure::Told(error) => match error.as_db_error() {
+            Some(told) => told.message().to_owned(),
+            None => with_causes(error),
+        },
+        Failure::Ended | Failure::Silent(_) => failure.to_string(),
+    };
+    Error::Unreachable { detail: line(address, &format!("{}: {detail}", address.url())) }
+}
+
+/// What an error in the middle of our work means. Nothing was done.
+pub(super) fn failed(address: &Address, failure: &Failure) -> Error {
+    let path = || PathBuf::from(address.url());
+    let told = match failure {
+        Failure::Told(error) => error.as_db_error(),
+        Failure::Ended | Failure::Silent(_) => None,
+    };
+    let Some(told) = told else {
+        return match failure {
+            Failure::Told(error) if is_ours(error) => {
+                Error::Backend { detail: line(address, &failure.to_string()) }
+            }
+            _ => refused(address, failure),
+        };
+    };
+    let code = told.code();
+    let detail = line(address, &format!("{} ({})", told.message(), code.code()));
+    match code.code() {
+        "53100" => Error::Full { path: path() },
+        "25006" | "42501" => Error::ReadOnly { path: path() },
+        "3F000" | "42P01" => Error::Missing { path: path() },
+        "XX001" | "XX002" => Error::Corrupt { path: path(), detail },
+        "57014" => Error::Unreachable { detail: format!("it took too long to answer: {detail}") },
+        _ if is_conflict(failure) || is_timeout(failure) => Error::Busy { pid: 0, waited_ms: 0 },
+        _ if is_lost(failure) => Error::Unreachable { detail },
+        _ => Error::Backend { detail },
+    }
+}
+
+/// One line without the password, whatever a server or a system call put into it.
+fn line(address: &Address, text: &str) -> String {
+    let mut line: String =
+        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if let Some(Ok(password)) = address.config.get_password().map(std::str::from_utf8)
+        && !password.is_empty()
+    {
+        line = line.replace(password, "…");
+    }
+    line
+}
