@@ -1,5 +1,9 @@
 //! stub
 //! stub
 pub const HELP: &str = "";
-pub fn run(_: &[String]) -> Result<bool, crate::failure::Failure> { Ok(true) }
-pub fn keep_open(_: &[String]) -> Result<(), crate::failure::Failure> { Ok(()) }
+pub fn run(_: &[String]) -> Result<bool, crate::failure::Failure> {
+    Ok(true)
+}
+pub fn keep_open(_: &[String]) -> Result<(), crate::failure::Failure> {
+    Ok(())
+}

@@ -51,9 +51,15 @@ pub struct Act {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    Granted { claim: ClaimId, token: Token, already_held: bool },
+    Granted {
+        claim: ClaimId,
+        token: Token,
+        already_held: bool,
+    },
     Done,
-    Refused { code: String },
+    Refused {
+        code: String,
+    },
     /// No answer, or one that says it cannot tell.
     Unknown,
 }

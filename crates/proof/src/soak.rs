@@ -110,7 +110,8 @@ fn one_stretch(
     };
     let ground = Ground::make(store.as_deref())?;
     let mut seed = [0; 8];
-    getrandom::fill(&mut seed).map_err(|error| Failure::said("no randomness", error.to_string()))?;
+    getrandom::fill(&mut seed)
+        .map_err(|error| Failure::said("no randomness", error.to_string()))?;
     let seed = u64::from_le_bytes(seed);
     let before = totals.faults;
     let show = &mut |faults: &Faults| {
@@ -131,6 +132,10 @@ fn one_stretch(
     totals.report.add(ground.check()?);
     let score = traffic::race(&ground, &plan(stretch.mul_f64(RACE_PART), false), seed)?;
     totals.race.add(score);
+    if totals.violations() > 0 {
+        say(&format!("kept for a look: {}", ground.keep().display()), true);
+        return Ok(());
+    }
     verify(options, &ground, store.as_deref())
 }
 
@@ -144,9 +149,13 @@ fn verify(options: &Options, ground: &Ground, store: Option<&str>) -> Result<(),
     }
     let output = command.output();
     let output = output.map_err(|source| Failure::NotStarted { what: "baton".into(), source })?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(Failure::said("journal verify", String::from_utf8_lossy(&output.stderr))),
+    match output.status.code() {
+        Some(0) => Ok(()),
+        Some(2) => {
+            say("journal verify was left out: this binary does not offer it", true);
+            Ok(())
+        }
+        _ => Err(Failure::said("journal verify", String::from_utf8_lossy(&output.stderr))),
     }
 }
 

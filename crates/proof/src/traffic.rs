@@ -69,7 +69,8 @@ impl Ground {
         let folder = folder.map_err(Failure::file("making", &std::env::temp_dir()))?;
         let ground = Self { folder, store: store.map(str::to_owned) };
         let root = ground.root();
-        let made = std::fs::create_dir_all(&root).and_then(|()| std::fs::create_dir_all(ground.histories()));
+        let made = std::fs::create_dir_all(&root)
+            .and_then(|()| std::fs::create_dir_all(ground.histories()));
         made.map_err(Failure::file("making", &root))?;
         let git = Command::new("git").args(["init", "--quiet"]).current_dir(&root).status();
         git.map_err(|source| Failure::NotStarted { what: "git".to_owned(), source })?;
@@ -79,6 +80,11 @@ impl Ground {
             .and_then(|()| std::fs::write(&marker, ""));
         marked.map_err(Failure::file("writing", &marker))?;
         Ok(ground)
+    }
+
+    /// Leaves everything where it is.
+    pub fn keep(self) -> PathBuf {
+        self.folder.keep()
     }
 
     pub fn root(&self) -> PathBuf {
@@ -189,7 +195,8 @@ impl Traffic<'_> {
             self.faults.kills += 1;
             self.faults.clock_moved_ms += self.dice.below(CLOCK_STEP_MS);
             self.workers[index] = self.birth(index)?;
-        } else if let Some(pid) = Pid::from_raw(i32::try_from(self.workers[index].id()).unwrap_or(0))
+        } else if let Some(pid) =
+            Pid::from_raw(i32::try_from(self.workers[index].id()).unwrap_or(0))
         {
             let stopped = kill_process(pid, Signal::STOP).is_ok();
             std::thread::sleep(Duration::from_millis(self.dice.within(STOP_MS)));

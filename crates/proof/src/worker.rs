@@ -159,13 +159,7 @@ impl Worker {
         self.ask(door, &with_operation(act, &terms), &terms).map(|_| ())
     }
 
-    fn act_of(
-        &self,
-        door: &Door,
-        verb: Verb,
-        resources: Vec<String>,
-        token: Option<Token>,
-    ) -> Act {
+    fn act_of(&self, door: &Door, verb: Verb, resources: Vec<String>, token: Option<Token>) -> Act {
         let session = door.session().to_owned();
         Act { session, verb, resources, shared: false, token, operation: None }
     }
@@ -200,12 +194,12 @@ fn with_operation(act: Act, terms: &Terms) -> Act {
 pub struct Dice(u64);
 
 impl Dice {
+    /// Mixed (splitmix64), so that dice seeded by other dice do not throw the same numbers later.
     pub fn new(seed: u64) -> Self {
-        let mut dice = Self(seed | 1);
-        for _ in 0..8 {
-            dice.throw();
-        }
-        dice
+        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self((mixed ^ (mixed >> 31)) | 1)
     }
 
     pub fn throw(&mut self) -> u64 {

@@ -71,9 +71,8 @@ fn place(
         if kept.len() > 1 {
             violations.push(Violation::Twice { what: format!("operation {operation}") });
         }
-        let refused = |attempt: &&&Operation| {
-            matches!(attempt.returned, Some((_, Outcome::Refused { .. })))
-        };
+        let refused =
+            |attempt: &&&Operation| matches!(attempt.returned, Some((_, Outcome::Refused { .. })));
         if !kept.is_empty() && attempts.iter().filter(refused).count() == attempts.len() {
             violations.push(Violation::RefusedButDone { operation: operation.clone() });
         }
@@ -118,9 +117,8 @@ fn end_of(verb: Verb, token: Option<Position>, record: &Record) -> Option<Positi
 /// S4: was the claim of `token` alive when the commit at `position` began?
 fn was_live(token: Position, position: Position, record: &Record) -> bool {
     let Some(holding) = record.by_token(token) else { return false };
-    let own_end = |why: &EndOfClaim| {
-        matches!(why, EndOfClaim::Released { .. } | EndOfClaim::Replaced)
-    };
+    let own_end =
+        |why: &EndOfClaim| matches!(why, EndOfClaim::Released { .. } | EndOfClaim::Replaced);
     token < position
         && match &holding.ended {
             None => true,
@@ -167,8 +165,7 @@ fn stale_checks(
     }
     for operation in history {
         let accepted = matches!(operation.returned, Some((_, Outcome::Done)));
-        let (Verb::Check, Some(token), true) =
-            (operation.act.verb, operation.act.token, accepted)
+        let (Verb::Check, Some(token), true) = (operation.act.verb, operation.act.token, accepted)
         else {
             continue;
         };

@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use baton_core::check::Verdict;
 use baton_core::claims::Granted;
 use baton_core::context::Actor;
-use baton_core::check::Verdict;
 use baton_core::refusal::Class;
 use baton_core::time::Span;
 use baton_engine::failure::Failure as Answer;
@@ -68,9 +68,7 @@ impl Door {
 
     pub fn ask(&mut self, act: &Act, terms: &Terms) -> Outcome {
         match &mut self.way {
-            Way::Library { workspace, actor, folder } => {
-                call(workspace, actor, folder, act, terms)
-            }
+            Way::Library { workspace, actor, folder } => call(workspace, actor, folder, act, terms),
             Way::Binary { baton, folder, credential } => {
                 let mut command = Command::new(baton);
                 command.args(words(act, terms)).current_dir(folder);
