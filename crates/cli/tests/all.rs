@@ -2,8 +2,10 @@
 
 mod bad_input;
 mod claims;
+mod demo;
 mod guide;
 mod harness;
+mod history;
 mod reference;
 mod sessions;
 

@@ -143,6 +143,7 @@ pub fn run(
         dice: Dice::new(seed),
         started: Instant::now(),
         workers: Vec::new(),
+        stopped: Vec::new(),
         births: 0,
         faults: Faults::default(),
     };
@@ -152,6 +153,7 @@ pub fn run(
     }
     while traffic.started.elapsed() < plan.time {
         std::thread::sleep(Duration::from_millis(traffic.dice.within(FAULT_EVERY_MS)));
+        traffic.resume(Instant::now());
         if plan.faults {
             traffic.fault()?;
         }
@@ -166,6 +168,8 @@ struct Traffic<'a> {
     dice: Dice,
     started: Instant,
     workers: Vec<Child>,
+    /// Who is stopped, and until when.
+    stopped: Vec<(usize, Instant)>,
     births: usize,
     faults: Faults,
 }
@@ -195,20 +199,34 @@ impl Traffic<'_> {
             self.faults.kills += 1;
             self.faults.clock_moved_ms += self.dice.below(CLOCK_STEP_MS);
             self.workers[index] = self.birth(index)?;
-        } else if let Some(pid) =
-            Pid::from_raw(i32::try_from(self.workers[index].id()).unwrap_or(0))
-        {
-            let stopped = kill_process(pid, Signal::STOP).is_ok();
-            std::thread::sleep(Duration::from_millis(self.dice.within(STOP_MS)));
-            if stopped && kill_process(pid, Signal::CONT).is_ok() {
-                self.faults.stops += 1;
-            }
+        } else if signal(&self.workers[index], Signal::STOP) {
+            let until = Instant::now() + Duration::from_millis(self.dice.within(STOP_MS));
+            self.stopped.push((index, until));
+            self.faults.stops += 1;
         }
         Ok(())
     }
 
+    /// Lets stopped workers go on when their time has come. One that was killed meanwhile has a
+    /// successor that does not mind.
+    fn resume(&mut self, now: Instant) {
+        let over: Vec<usize> = self
+            .stopped
+            .iter()
+            .filter(|(_, until)| *until <= now)
+            .map(|(index, _)| *index)
+            .collect();
+        self.stopped.retain(|(_, until)| *until > now);
+        for index in over {
+            signal(&self.workers[index], Signal::CONT);
+        }
+    }
+
     fn end(mut self) -> Result<Faults, Failure> {
         let end = Instant::now() + LAST_ACT_MAX;
+        while let Some((index, _)) = self.stopped.pop() {
+            signal(&self.workers[index], Signal::CONT);
+        }
         for worker in &mut self.workers {
             wait_until(worker, end)?;
         }
@@ -223,6 +241,11 @@ impl Drop for Traffic<'_> {
             let _ = worker.wait();
         }
     }
+}
+
+fn signal(worker: &Child, signal: Signal) -> bool {
+    let pid = i32::try_from(worker.id()).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
 fn start(program: &Program, task: &Task, clock_moved_ms: u64) -> Result<Child, Failure> {
