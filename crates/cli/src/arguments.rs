@@ -94,7 +94,9 @@ pub(crate) struct Common {
     pub(crate) op_id: Option<String>,
 }
 
+// Deferred: a call builds the arguments of its own command only.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Set this repository up for Baton; safe to repeat
     Init(crate::commands::init::Init),

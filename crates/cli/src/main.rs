@@ -11,6 +11,12 @@ mod desk;
 mod render;
 mod words;
 
+/// A call of `baton` lives for a millisecond; musl's allocator would spend a third of it in the
+/// kernel, a few pages at a time.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     #[cfg(windows)]
     compile_error!("Baton runs on Linux and macOS; on Windows use WSL 2");

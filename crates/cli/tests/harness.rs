@@ -200,7 +200,8 @@ impl Scratch {
     fn waiters(&self) -> usize {
         let database = rusqlite::Connection::open(self.store().join("store.db")).unwrap();
         let count = "SELECT count(*) FROM records WHERE kind = 'waiter'";
-        database.query_row(count, [], |row| row.get(0)).unwrap()
+        let found: i64 = database.query_row(count, [], |row| row.get(0)).unwrap();
+        usize::try_from(found).unwrap()
     }
 }
 

@@ -113,9 +113,9 @@ impl Claim {
         context.now < self.expiry(context.failed_over_at)
     }
 
-    /// A renewal to `expires_at`. Asking again never shortens what was promised (S8).
-    pub fn renewal(&self, expires_at: Moment) -> Renewal {
-        let expires_at = expires_at.max(self.expires_at);
+    /// A renewal for `ttl` from now. Asking again never shortens what was promised (S8).
+    pub fn renewal(&self, ttl: Span, context: &Context) -> Renewal {
+        let expires_at = (context.now + ttl).max(self.expiry(context.failed_over_at));
         Renewal { claim: self.claim.clone(), expires_at, ttl: None }
     }
 }

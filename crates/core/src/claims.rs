@@ -220,8 +220,9 @@ fn hold_on(
     let longer = Some(request.ttl).filter(|ttl| *ttl > own.ttl);
     if longer.is_some() || own.is_half_used(context.now) {
         own.ttl = longer.unwrap_or(own.ttl);
-        let renewal = Renewal { ttl: longer, ..own.renewal(context.now + own.ttl) };
+        let renewal = Renewal { ttl: longer, ..own.renewal(own.ttl, context) };
         own.expires_at = renewal.expires_at;
+        own.renewed_at = context.now;
         events.push(Event::ClaimsRenewed { claims: vec![renewal], at: context.now });
     }
     if let Some(place) = place {
@@ -295,7 +296,12 @@ fn obstacles(
 ) -> Result<Obstacles, Refusal> {
     let mut held = judgement.blockers.clone();
     held.extend(waiting::ahead(view, scene, me, context)?.into_iter().map(queued_first));
-    let holders = held.iter().map(|held| held.holder.clone()).collect();
+    let ends_by_itself = |held: &&Held| {
+        let claim = scene.claims.iter().find(|claim| Some(&claim.claim) == held.claim.as_ref());
+        claim.is_some_and(|claim| !claim.lasts(context))
+    };
+    let lasting = held.iter().filter(|held| !ends_by_itself(held));
+    let holders = lasting.map(|held| held.holder.clone()).collect();
     let needs = waiting::Needs { holders, scarce: judgement.scarce.clone() };
     // Those that hold come before those that wait, and other tools before both: nobody here can
     // end what they have.

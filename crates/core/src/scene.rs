@@ -5,7 +5,7 @@
 //! judges each candidate: in the way, run out, or none of our business.
 
 use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode};
-use crate::context::{Context, Life, Proof};
+use crate::context::{Context, Life, Proof, Sighting};
 use crate::event::{EndOfClaim, Event};
 use crate::id::ClaimId;
 use crate::notices::{self, Notice};
@@ -114,7 +114,7 @@ impl Caller {
         }
         let due = |claim: &&Claim| claim.is_live(context) && !except.contains(&&claim.claim);
         let claims: Vec<_> =
-            self.due.iter().filter(due).map(|claim| claim.renewal(now + claim.ttl)).collect();
+            self.due.iter().filter(due).map(|claim| claim.renewal(claim.ttl, context)).collect();
         if !claims.is_empty() {
             events.push(Event::ClaimsRenewed { claims, at: now });
         }
@@ -389,6 +389,12 @@ impl Claim {
             why,
             left,
         }
+    }
+
+    /// Will it stand until somebody lets go? One in its lock delay ends by itself, soon.
+    pub(crate) fn lasts(&self, context: &Context) -> bool {
+        let kept = |sighting: &Sighting| sighting.life == Life::Alive && !sighting.dirty.is_empty();
+        self.is_live(context) || context.observed.claims.get(&self.claim).is_some_and(kept)
     }
 
     /// How this claim goes on with the resources in `kept` and without those in `gone`.

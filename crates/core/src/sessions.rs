@@ -245,7 +245,7 @@ fn given_back(
 ) -> Result<Option<Event>, Refusal> {
     let claims: Vec<Claim> = scan(view, claim::of_session(&session.session, CLAIMS_MAX))?;
     let live = claims.iter().filter(|claim| claim.is_live(context));
-    let claims: Vec<Renewal> = live.map(|claim| claim.renewal(context.now + claim.ttl)).collect();
+    let claims: Vec<Renewal> = live.map(|claim| claim.renewal(claim.ttl, context)).collect();
     Ok((!claims.is_empty()).then_some(Event::ClaimsRenewed { claims, at: context.now }))
 }
 

@@ -241,7 +241,10 @@ impl Search<'_> {
     }
 
     fn through(&mut self, holder: &Holder, length: usize) -> Result<WayBack, Refusal> {
-        if holder.session == self.me.session && !holder.competes_with(self.me) {
+        // A subagent goes on while its session waits, but a session that waits for its subagent
+        // does not: what the session itself holds is held by whoever of it waits.
+        let me = holder.agent.is_none() || holder.agent == self.me.agent;
+        if holder.session == self.me.session && me {
             return Ok(Some(vec![holder.name.clone()]));
         }
         let key = (holder.session.clone(), holder.agent.clone());
@@ -260,7 +263,7 @@ impl Search<'_> {
         Ok(way)
     }
 
-    /// Whom a session waits for, through every wait it has; a sibling of mine, through its own.
+    /// Whom a holder waits for: a session through every wait it has, a subagent through its own.
     fn needs_of(&self, holder: &Holder) -> Result<Needs, Refusal> {
         let query = Query::equal(BY_SESSION, holder.session.as_str(), WAITS_PER_SESSION_MAX);
         let mut context = self.context.clone();
@@ -268,11 +271,12 @@ impl Search<'_> {
         context.observed.complete = true;
         let mut needs = Needs::default();
         for waiter in scan::<Waiter>(self.view, query)? {
-            let sibling = holder.session == self.me.session;
-            if !waiter.waits(&context) || sibling && waiter.hold.holder.agent != holder.agent {
+            let its_own = holder.agent.is_none() || waiter.hold.holder.agent == holder.agent;
+            if !its_own || !waiter.waits(&context) {
                 continue;
             }
-            let scene = Scene::read(self.view, &waiter.hold.resources, &context)?;
+            let mut scene = Scene::read(self.view, &waiter.hold.resources, &context)?;
+            scene.claims.retain(|claim| claim.lasts(&context));
             let judgement = scene.judge(&waiter.hold, &context)?;
             needs.holders.extend(judgement.blockers.into_iter().map(|held| held.holder));
             needs.scarce.extend(judgement.scarce);

@@ -7,6 +7,7 @@
 pub mod api;
 pub mod checking;
 pub mod claiming;
+pub mod clock;
 pub mod config;
 pub mod failure;
 pub mod filesystem;

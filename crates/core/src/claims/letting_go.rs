@@ -184,7 +184,8 @@ pub fn renew(
         own.iter().partition(|claim| claim.is_live(context));
     let mut events = Vec::new();
     let (mut renewed, not_renewed) = take_anew(view, &late, &mut events, context)?;
-    let claims: Vec<Renewal> = timely.iter().map(|claim| claim.renewal(now + claim.ttl)).collect();
+    let claims: Vec<Renewal> =
+        timely.iter().map(|claim| claim.renewal(claim.ttl, context)).collect();
     renewed.extend(timely.iter().zip(&claims).map(|(claim, renewal)| Kept {
         claim: claim.claim.clone(),
         token: claim.token,

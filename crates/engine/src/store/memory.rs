@@ -109,7 +109,7 @@ impl Shared {
         let head = inner.contents.head();
         let raised = inner.epoch > head.position.epoch;
         State {
-            now: Moment(self.clock.read().wall_ms).max(head.at),
+            now: Moment(u64::try_from(self.clock.wall_ms()).unwrap_or(0)).max(head.at),
             epoch: inner.epoch,
             raised_because: raised.then(|| "a backup was restored".to_owned()),
             failed_over_at: None,

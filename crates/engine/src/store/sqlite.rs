@@ -19,9 +19,10 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::surroundings::Surroundings;
 use super::{Commit, Error, News, Snapshot, State, Store, Transaction};
+use crate::filesystem;
 use gate::{Gate, Held};
 use read::Reader;
-use state::{Anchor, HighWater, Sealed, Standing};
+use state::{HighWater, Sealed, Standing};
 use write::Writer;
 
 mod backup;
@@ -237,12 +238,11 @@ fn database_in(folder: &Path) -> PathBuf {
 }
 
 fn trust(folder: &Path, surroundings: &Surroundings) -> Result<(), Error> {
-    match &surroundings.distrusted_filesystem {
-        Some(filesystem) => Err(Error::NetworkFilesystem {
-            path: folder.to_owned(),
-            filesystem: filesystem.clone(),
-        }),
-        None => Ok(()),
+    match surroundings.filesystem {
+        filesystem::Kind::Local => Ok(()),
+        filesystem::Kind::Network { name } => {
+            Err(Error::NetworkFilesystem { path: folder.to_owned(), filesystem: name.to_owned() })
+        }
     }
 }
 
@@ -460,9 +460,8 @@ impl Deciding<'_> {
 
     fn write(&self, commit: &Commit<'_>, raises: bool) -> Result<(), Error> {
         let writer = self.store.writer();
-        if raises {
-            let Standing { state, boottime_ms } = &self.standing;
-            writer.anchor(&Anchor::new(&self.store.surroundings, *boottime_ms, state.now))?;
+        if let Some(anchor) = self.standing.new_anchor.as_ref().filter(|_| raises) {
+            writer.anchor(anchor)?;
         }
         commit.entries.iter().try_for_each(|entry| writer.entry(entry))?;
         commit.changes.iter().try_for_each(|change| writer.change(change))

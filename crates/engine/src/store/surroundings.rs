@@ -2,15 +2,17 @@
 //!
 //! The one seam between a store and the machine. Everything here is a value, so a test can make a
 //! reboot, a jump of the wall clock or a foreign time namespace by building another one. Refuses to
-//! know what a store does with it.
+//! know what a store does with it. Invariant: a boot that cannot be told is an error, because two
+//! unknown boots would look like the same one and a lost tail would go unnoticed (S5).
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use rustix::time::ClockId;
 
 use super::Error;
+use crate::clock::Reading;
 use crate::filesystem;
 use crate::place::test_hooks::TestHooks;
 use crate::process::Machine;
@@ -22,96 +24,96 @@ pub struct Surroundings {
     pub boot: String,
     /// Boot-time clocks of two time namespaces cannot be compared.
     pub time_namespace: u64,
-    /// The name of the filesystem when its locks cannot be trusted.
-    pub distrusted_filesystem: Option<String>,
+    pub filesystem: filesystem::Kind,
     pub clock: Clock,
-}
-
-/// What the clocks show at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// Since the start of the machine, sleep included: nobody can set it.
-    pub boottime_ms: u64,
-    pub wall_ms: u64,
 }
 
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// The machine's own; a test may see it ahead of its time.
-    Machine { ahead_ms: u64 },
+    /// The kernel's, and how far a test has put it ahead.
+    Machine { ahead_ms: i64 },
     /// Moved by hand, for tests.
     Hand(Arc<Hand>),
 }
 
 #[derive(Debug)]
 pub struct Hand {
-    boottime_ms: AtomicU64,
-    wall_ms: AtomicU64,
+    boottime_ms: AtomicI64,
+    wall_ms: AtomicI64,
 }
 
 impl Hand {
-    pub fn at(reading: Reading) -> Arc<Self> {
-        Arc::new(Self {
-            boottime_ms: AtomicU64::new(reading.boottime_ms),
-            wall_ms: AtomicU64::new(reading.wall_ms),
-        })
+    pub fn at(boottime_ms: i64, wall_ms: i64) -> Arc<Self> {
+        Arc::new(Self { boottime_ms: boottime_ms.into(), wall_ms: wall_ms.into() })
     }
 
-    pub fn set(&self, reading: Reading) {
-        self.boottime_ms.store(reading.boottime_ms, Ordering::SeqCst);
-        self.wall_ms.store(reading.wall_ms, Ordering::SeqCst);
+    pub fn set(&self, boottime_ms: i64, wall_ms: i64) {
+        self.boottime_ms.store(boottime_ms, Ordering::SeqCst);
+        self.wall_ms.store(wall_ms, Ordering::SeqCst);
     }
 }
 
 impl Clock {
-    pub fn read(&self) -> Reading {
+    pub fn boottime_ms(&self) -> i64 {
         match self {
-            Self::Machine { ahead_ms } => Reading {
-                boottime_ms: milliseconds(BOOTTIME) + ahead_ms,
-                wall_ms: milliseconds(ClockId::Realtime),
-            },
-            Self::Hand(hand) => Reading {
-                boottime_ms: hand.boottime_ms.load(Ordering::SeqCst),
-                wall_ms: hand.wall_ms.load(Ordering::SeqCst),
-            },
+            Self::Machine { ahead_ms } => milliseconds(BOOTTIME).saturating_add(*ahead_ms),
+            Self::Hand(hand) => hand.boottime_ms.load(Ordering::SeqCst),
+        }
+    }
+
+    pub fn wall_ms(&self) -> i64 {
+        match self {
+            Self::Machine { .. } => milliseconds(ClockId::Realtime),
+            Self::Hand(hand) => hand.wall_ms.load(Ordering::SeqCst),
         }
     }
 }
 
 #[cfg(target_os = "linux")]
 const BOOTTIME: ClockId = ClockId::Boottime;
-/// On macOS this clock counts through sleep, as `CLOCK_BOOTTIME` does on Linux.
+/// On macOS this clock counts through sleep, as the boot-time clock does on Linux.
 #[cfg(not(target_os = "linux"))]
 const BOOTTIME: ClockId = ClockId::Monotonic;
 
-fn milliseconds(clock: ClockId) -> u64 {
+fn milliseconds(clock: ClockId) -> i64 {
     let time = rustix::time::clock_gettime(clock);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds * 1_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000
+    time.tv_sec.saturating_mul(1_000).saturating_add(time.tv_nsec / 1_000_000)
 }
 
 impl Surroundings {
     /// Looks at the machine and at the disk that `folder` is on.
     pub fn look(folder: &Path) -> Result<Self, Error> {
-        Self::of(&Machine::here(), &TestHooks::default(), folder)
+        let hooks = TestHooks::of(folder);
+        Self::of(&Machine::here_with(&hooks), &hooks, folder)
     }
 
     /// The machine as it was seen already, and the disk that `folder` is on.
     pub fn of(machine: &Machine, hooks: &TestHooks, folder: &Path) -> Result<Self, Error> {
-        let kind = filesystem::kind(folder).map_err(|error| Error::Io {
+        let filesystem = filesystem::kind(folder).map_err(|error| Error::Io {
             doing: "reading which filesystem this is",
             path: error.path,
             source: error.source,
         })?;
-        let distrusted_filesystem = match kind {
-            filesystem::Kind::Local => None,
-            filesystem::Kind::Network { name } => Some(name.to_owned()),
-        };
+        if machine.boot.is_empty() {
+            return Err(Error::Backend { detail: "this machine does not tell its boot".into() });
+        }
         Ok(Self {
             boot: machine.boot.clone(),
             time_namespace: machine.time_namespace,
-            distrusted_filesystem,
-            clock: Clock::Machine { ahead_ms: hooks.clock_advance_ms },
+            filesystem,
+            clock: Clock::Machine {
+                ahead_ms: i64::try_from(hooks.clock_advance_ms).unwrap_or(i64::MAX),
+            },
         })
+    }
+
+    /// Reads the clocks. Take it after the write lock is held.
+    pub fn read(&self) -> Reading {
+        Reading {
+            boot: self.boot.clone(),
+            time_namespace: self.time_namespace,
+            wall_ms: self.clock.wall_ms(),
+            boottime_ms: self.clock.boottime_ms(),
+        }
     }
 }

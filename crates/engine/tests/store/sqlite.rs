@@ -69,7 +69,7 @@ fn files_are_private() {
         names.push(path.file_name().unwrap().to_string_lossy().into_owned());
     }
     names.sort();
-    let expected = ["copy", "gate", "news", "store.db", "store.db-shm", "store.db-wal"];
+    let expected = ["copy", "gate", "line", "news", "store.db", "store.db-shm", "store.db-wal"];
     assert_eq!(names, expected);
 }
 

@@ -4,10 +4,12 @@
 //! SQLite's own locks stay untouched. The holder's pid stands in the file, so that a wait that
 //! takes too long can name whom it waits for. Refuses to know what is written behind it.
 //!
-//! Why a thread: `flock` knows no time limit, and trying again after sleeps is a lottery in which
-//! some lose 20 times in a row. The kernel keeps blocked callers in a queue, so whoever does not
-//! get the lock at once blocks in a thread (30 µs, paid only under contention) while the caller
-//! waits for the thread with a limit. A stopped waiter leaves the kernel's queue by itself.
+//! Before the gate there is a line, a second lock. Whoever has it is next and tries the gate in
+//! short steps; all others sleep in the kernel's queue for the line. One lock is not enough: the
+//! kernel wakes the first sleeper but gives the lock to whoever asks first, and under load that is
+//! always a newcomer. `flock` knows no time limit, so a thread sleeps in it (30 µs, paid only under
+//! contention). A process stopped at the head of the line delays the others and stops nobody: after
+//! `LINE_PATIENCE` they go past it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,12 +24,20 @@ use rustix::io::{Errno, retry_on_intr};
 use super::fault;
 use crate::store::Error;
 
+/// How long to stand in line before going to the gate directly.
+const LINE_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The steps in which the first in line tries the gate: a commit holds it for 0.1 ms.
+const STEP_MIN: Duration = Duration::from_micros(40);
+const STEP_MAX: Duration = Duration::from_millis(5);
+
 /// The waiting thread does one system call.
 const STACK_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Gate {
     path: PathBuf,
+    line: PathBuf,
     queue: Arc<Queue>,
 }
 
@@ -70,60 +80,67 @@ impl Queue {
 
 impl Gate {
     pub(super) fn of(folder: &Path) -> Self {
-        Self { path: folder.join("gate"), queue: Arc::default() }
+        Self { path: folder.join("gate"), line: folder.join("line"), queue: Arc::default() }
     }
 
     pub(super) fn enter(&self, patience: Duration) -> Result<Held, Error> {
-        // Opened each time: a descriptor of its own for every attempt, so that a given-up thread
-        // can never unlock what a later attempt holds, and a replaced file is noticed.
-        let file = self.open()?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Held::signed(file)),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => self.queue_up(file, patience).map(Held::signed),
-            Err(error) => Err(self.fault(error.into())),
+        let start = Instant::now();
+        // Kept until the gate is taken. Files are opened each time, so that every attempt has locks
+        // of its own and a replaced file is noticed.
+        let _next = self.stand_in_line(patience)?;
+        let file = self.open(&self.path)?;
+        let mut step = STEP_MIN;
+        while !try_lock(&file).map_err(|error| self.fault(error))? {
+            let waited = start.elapsed();
+            if waited >= patience {
+                let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+                return Err(Error::Busy { pid: self.holder(), waited_ms });
+            }
+            std::thread::sleep(step.min(patience - waited));
+            step = (step * 3 / 2).min(STEP_MAX);
         }
+        Ok(Held::signed(file))
     }
 
     /// For work that can be left to somebody else.
     pub(super) fn enter_if_open(&self) -> Option<Held> {
-        let file = self.open().ok()?;
-        let taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        taken.is_ok().then(|| Held::signed(file))
+        let file = self.open(&self.path).ok()?;
+        try_lock(&file).is_ok_and(|taken| taken).then(|| Held::signed(file))
     }
 
-    fn open(&self) -> Result<File, Error> {
+    fn open(&self, path: &Path) -> Result<File, Error> {
         File::options()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(&self.path)
+            .open(path)
             .map_err(|error| self.fault(error))
     }
 
-    fn queue_up(&self, file: File, patience: Duration) -> Result<File, Error> {
-        let start = Instant::now();
-        let mut place = self.queue.lock();
-        match *place {
-            Place::GivenUp => *place = Place::Queued,
-            _ => {
-                self.send_thread(file)?;
-                *place = Place::Queued;
-            }
+    /// The lock of who is next, or `None` when that took too long.
+    fn stand_in_line(&self, patience: Duration) -> Result<Option<File>, Error> {
+        let file = self.open(&self.line)?;
+        if try_lock(&file).map_err(|error| self.fault(error))? {
+            return Ok(Some(file));
         }
+        let mut place = self.queue.lock();
+        if !matches!(*place, Place::GivenUp) {
+            self.send_thread(file)?;
+        }
+        *place = Place::Queued;
         let waiting = |place: &mut Place| matches!(place, Place::Queued);
         let (mut place, _) = self
             .queue
             .moved
-            .wait_timeout_while(place, patience, waiting)
+            .wait_timeout_while(place, LINE_PATIENCE.min(patience / 2), waiting)
             .unwrap_or_else(PoisonError::into_inner);
         match std::mem::take(&mut *place) {
-            Place::Arrived(file) => file.map_err(|error| self.fault(error)),
+            Place::Arrived(file) => file.map(Some).map_err(|error| self.fault(error)),
             _ => {
                 *place = Place::GivenUp;
-                let waited_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-                Err(Error::Busy { pid: self.holder(), waited_ms })
+                Ok(None)
             }
         }
     }
@@ -135,7 +152,7 @@ impl Gate {
             let mut place = queue.lock();
             *place = match *place {
                 Place::Queued => Place::Arrived(taken.map(|()| file).map_err(io::Error::from)),
-                // Nobody wants it any more: `file` closes here, and the gate with it.
+                // Nobody wants it any more: `file` closes here, and the next one moves up.
                 _ => Place::Away,
             };
             queue.moved.notify_all();
@@ -157,5 +174,13 @@ impl Gate {
             io::ErrorKind::PermissionDenied => Error::ReadOnly { path: self.path.clone() },
             _ => fault::of_file("taking the gate", &self.path, error),
         }
+    }
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }

@@ -11,10 +11,10 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault;
-use super::state::{Anchor, sync_folder};
+use super::state::sync_folder;
+use crate::clock::{Anchor, Millis};
 use crate::store::surroundings::Surroundings;
 use crate::store::{Error, SCHEMA_VERSION};
-use baton_core::time::Moment;
 
 /// Marks the file as Baton's for `file` and for `restore`: "Batn".
 pub(super) const APPLICATION_ID: i32 = 0x4261_746e;
@@ -86,8 +86,7 @@ fn fill(draft: &Path, surroundings: &Surroundings) -> rusqlite::Result<()> {
         draft,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    let reading = surroundings.clock.read();
-    let anchor = Anchor::new(surroundings, reading.boottime_ms, Moment(reading.wall_ms));
+    let anchor = Anchor::set(&surroundings.read(), Millis(0));
     let anchor = serde_json::to_string(&anchor)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     connection.execute_batch(&format!(

@@ -18,7 +18,8 @@ use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 
 use super::fault;
-use crate::store::surroundings::{Reading, Surroundings};
+use crate::clock::{Anchor, Millis, Reading, Renewed};
+use crate::store::surroundings::Surroundings;
 use crate::store::{Error, SCHEMA_VERSION, State};
 
 const STARTED_AGAIN: &str = "the machine was started again, so the last entries may be lost";
@@ -30,31 +31,11 @@ const READ: &str = "
         (SELECT epoch, number, at, hash FROM journal ORDER BY number DESC LIMIT 1) j
     WHERE m.key = 'clock'";
 
-/// How the store's clock follows from the machine's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Anchor {
-    pub(super) boot: String,
-    pub(super) time_namespace: u64,
-    pub(super) boottime_ms: u64,
-    pub(super) wall_ms: u64,
-}
-
-impl Anchor {
-    pub(super) fn new(surroundings: &Surroundings, boottime_ms: u64, now: Moment) -> Self {
-        Self {
-            boot: surroundings.boot.clone(),
-            time_namespace: surroundings.time_namespace,
-            boottime_ms,
-            wall_ms: now.0,
-        }
-    }
-}
-
-/// The state, and what the boot-time clock showed when it was read: a new anchor needs both.
+/// The state, and the anchor to store with the next entries when the machine was started again.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) state: State,
-    pub(super) boottime_ms: u64,
+    pub(super) new_anchor: Option<Anchor>,
 }
 
 /// Reads the state inside a transaction that is open already.
@@ -80,9 +61,7 @@ pub(super) fn read(
         None => archived(connection, path)?.unwrap_or_else(Head::start),
     };
     let high_water = HighWater::beside(path).read()?;
-    let reading = surroundings.clock.read();
-    let state = judge(&anchor, head, high_water, surroundings, reading)?;
-    Ok(Standing { state, boottime_ms: reading.boottime_ms })
+    judge(&anchor, head, high_water, &surroundings.read())
 }
 
 /// The head in columns `first`.. of a row, or `None` where the journal is empty.
@@ -99,29 +78,26 @@ fn judge(
     anchor: &Anchor,
     head: Head,
     high_water: u32,
-    surroundings: &Surroundings,
-    reading: Reading,
-) -> Result<State, Error> {
-    let same_boot = anchor.boot == surroundings.boot;
-    if same_boot && anchor.time_namespace != surroundings.time_namespace {
-        return Err(Error::TimeNamespace);
-    }
-    let clock = if same_boot {
-        anchor.wall_ms + reading.boottime_ms.saturating_sub(anchor.boottime_ms)
-    } else {
-        reading.wall_ms
+    reading: &Reading,
+) -> Result<Standing, Error> {
+    let last = Millis(i64::try_from(head.at.0).unwrap_or(i64::MAX));
+    let new_anchor = match anchor.renew(reading, last) {
+        Ok(Renewed::Same) => None,
+        Ok(Renewed::New(anchor)) => Some(anchor),
+        Err(_) => return Err(Error::TimeNamespace),
     };
+    let clock = new_anchor.as_ref().unwrap_or(anchor).now(reading);
+    let clock = clock.map_err(|_| Error::TimeNamespace)?;
     let raised_because = if high_water > head.position.epoch {
         Some(OLDER_STORE.to_owned())
-    } else if !same_boot {
-        Some(STARTED_AGAIN.to_owned())
     } else {
-        None
+        new_anchor.as_ref().map(|_| STARTED_AGAIN.to_owned())
     };
     let highest = head.position.epoch.max(high_water);
     let epoch = if raised_because.is_some() { highest.saturating_add(1) } else { highest };
-    let now = Moment(clock).max(head.at);
-    Ok(State { now, head, epoch, raised_because, failed_over_at: None })
+    let now = Moment(u64::try_from(clock.0).unwrap_or(0)).max(head.at);
+    let state = State { now, head, epoch, raised_because, failed_over_at: None };
+    Ok(Standing { state, new_anchor })
 }
 
 /// In every transaction, so that a process that outlives an upgrade stops writing (S21).

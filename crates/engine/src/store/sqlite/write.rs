@@ -11,7 +11,7 @@ use baton_core::view::{Index, Kind};
 use rusqlite::{Connection, Params};
 
 use super::fault;
-use super::state::Anchor;
+use crate::clock::Anchor;
 use crate::store::Error;
 
 const INSERT_RECORD: &str = "INSERT INTO records(kind, key, version, body) VALUES(?1, ?2, ?3, ?4)";

@@ -107,3 +107,29 @@ fn a_kind_from_a_newer_baton_is_refused_not_skipped() {
     assert!(store.snapshot().unwrap().rows(None, 10).is_err());
     assert_eq!(Session::KIND, "session");
 }
+
+/// A server may say anything, also what it was told.
+#[test]
+fn a_password_repeated_by_the_server_is_not_repeated_by_us() {
+    use std::io::{Read, Write};
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = server.accept().unwrap();
+        let mut buffer = [0; 1_024];
+        let _ = stream.read(&mut buffer).unwrap();
+        // Asks for the password in clear, and throws it back.
+        stream.write_all(b"R\0\0\0\x08\0\0\0\x03").unwrap();
+        let read = stream.read(&mut buffer).unwrap();
+        let password = String::from_utf8_lossy(&buffer[5..read - 1]).into_owned();
+        let fields = format!("SFATAL\0C28000\0Mnot\n{password}\0\0");
+        let length = u32::try_from(fields.len() + 4).unwrap().to_be_bytes();
+        stream.write_all(&[b"E", &length[..], fields.as_bytes()].concat()).unwrap();
+        password
+    });
+    let address = format!("postgres://me:{PASSWORD}@127.0.0.1:{port}/x?sslmode=disable");
+    let error = Postgres::connect(&address).unwrap_err();
+    assert_eq!(answering.join().unwrap(), PASSWORD);
+    let text = format!("{error} {error:?}");
+    assert!(text.contains("not …") && !text.contains(PASSWORD), "{text}");
+}
