@@ -7,6 +7,8 @@ mod bad_input;
 #[cfg(test)]
 mod claims;
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod export;
@@ -14,6 +16,8 @@ mod export;
 mod guide;
 #[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod history;
 #[cfg(test)]
 mod init;
 #[cfg(test)]
