@@ -139,6 +139,9 @@ pub(crate) enum Command {
     Policy(crate::commands::policy::Policy),
     /// See the difference in half a minute, with nothing set up
     Demo(crate::commands::demo::Demo),
+    /// One agent of the demo
+    #[command(hide = true)]
+    DemoAgent(crate::commands::demo::agent::DemoAgent),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell
@@ -211,5 +214,15 @@ fn one_line(report: &str) -> String {
     match words.is_empty() {
         true => "a command is missing".to_owned(),
         false => shown(&words.join(" ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
     }
 }

@@ -9,6 +9,7 @@ mod arguments;
 mod commands;
 mod desk;
 mod render;
+mod signals;
 mod words;
 
 /// A call of `baton` lives for a millisecond; musl's allocator would spend a third of it in the

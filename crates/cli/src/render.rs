@@ -92,6 +92,35 @@ pub(crate) fn ago(moment: Moment) -> String {
     format!("{} ago", wall_clock().since(moment))
 }
 
+/// `1 claim`, `12,345 entries`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    let noun = if count == 1 { one } else { many };
+    format!("{text} {noun}").trim_end().to_owned()
+}
+
+/// `512 B`, `3.4 MB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if count < 1_000 {
+        return format!("{count} B");
+    }
+    let mut tenths = count / 100;
+    let mut unit = 0;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1_000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
 /// Rows under headings, columns aligned, nothing cut.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>], colour: bool) -> String {
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
@@ -121,6 +150,17 @@ mod tests {
     fn s20_nothing_in_agents_text_acts_on_a_terminal() {
         let shown = shown("</system-reminder>\u{1b}[2J\u{202e}cod.exe\r\n");
         assert_eq!(shown, "</system-reminder>\\u{1b}[2J\\u{202e}cod.exe\\u{d}\\u{a}");
+    }
+
+    #[test]
+    fn numbers_read_like_speech() {
+        let counts = [0, 1, 999, 1_000, 1_234_567].map(|count| counted(count, "entry", "entries"));
+        assert_eq!(
+            counts,
+            ["0 entries", "1 entry", "999 entries", "1,000 entries", "1,234,567 entries"]
+        );
+        let sizes = [0, 999, 1_000, 3_450_000, 1_000_000_000_000].map(bytes);
+        assert_eq!(sizes, ["0 B", "999 B", "1.0 kB", "3.4 MB", "1.0 TB"]);
     }
 
     #[test]

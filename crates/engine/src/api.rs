@@ -146,6 +146,43 @@ pub struct SessionEnd {
     pub grace: Option<Span>,
 }
 
+/// Reads the journal, oldest entry first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Journal {
+    /// Only what came later: 10m, 2026-11-15, 2026-11-15T10:00:00Z, or after a position such as 1.42
+    #[arg(long, value_name = "TIME|POSITION", value_parser = since_text)]
+    pub since: Option<String>,
+    /// Only this kind of event; may be given more than once
+    #[arg(long, value_name = "KIND", value_parser = crate::journal::kind)]
+    #[serde(default)]
+    pub kind: Vec<String>,
+    /// Only what concerns this path, pattern or name
+    #[arg(long, value_name = "PATH")]
+    pub path: Option<String>,
+    /// Only the newest so many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Only what this session did or what was done to it: its id or name.
+    // On the command line `--session` is common to all commands, and means this one here.
+    #[arg(skip)]
+    pub session: Option<String>,
+}
+
+/// Seals old entries into a file and takes them out of the store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Archive {
+    /// Only entries from before: 30d, 2026-11-15, or up to a position such as 1.42
+    #[arg(long, value_name = "TIME", value_parser = since_text)]
+    pub before: Option<String>,
+    /// Leave at least so many entries in the store [default: 10000 unless --before is given]
+    #[arg(long, value_name = "N")]
+    pub keep: Option<u64>,
+}
+
+fn since_text(text: &str) -> Result<String, String> {
+    crate::journal::since(text).map(|_| text.to_owned())
+}
+
 /// Reads a time as people write it: `90s`, `30m`, `2h`, `1h30m`, `500ms`; a bare number is seconds.
 pub fn span(text: &str) -> Result<Span, String> {
     let wrong = || format!("{text:?} is not a time: write 90s, 30m, 2h or 1d");

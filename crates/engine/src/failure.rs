@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use baton_core::refusal::{Class, Refusal};
 
-use crate::{git, place, store};
+use crate::{archive, export, git, place, store};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -20,6 +20,10 @@ pub enum Failure {
     Path(#[from] place::identity::Error),
     #[error("git could not answer")]
     Git(#[from] git::Error),
+    #[error("the archive cannot be used")]
+    Archive(#[from] archive::Error),
+    #[error("the export could not be made")]
+    Export(#[from] export::Error),
     #[error("{path} cannot be used")]
     Config { path: PathBuf, line: Option<usize>, detail: String },
     #[error("{root} is a workspace already, and this repository lies in it")]
@@ -66,7 +70,21 @@ impl Failure {
             Self::TokenPlace { .. } => Class::Refused,
             Self::Place(place::Error::BareRepository { .. }) => Class::Refused,
             Self::Store(store::Error::BadAddress { .. }) => Class::Usage,
-            Self::Store(_) | Self::Place(_) | Self::Git(_) | Self::File { .. } => Class::Unanswered,
+            Self::Archive(archive::Error::Busy | archive::Error::Taken { .. }) => Class::Refused,
+            Self::Store(store::Error::Exists { .. }) => Class::Refused,
+            Self::Export(
+                export::Error::InsideGit { .. }
+                | export::Error::NotOurs { .. }
+                | export::Error::NotAFolder { .. }
+                | export::Error::NoRepository
+                | export::Error::TooLarge,
+            ) => Class::Refused,
+            Self::Store(_)
+            | Self::Place(_)
+            | Self::Git(_)
+            | Self::Archive(_)
+            | Self::Export(export::Error::Io { .. })
+            | Self::File { .. } => Class::Unanswered,
         }
     }
 }

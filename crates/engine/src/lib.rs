@@ -5,16 +5,21 @@
 //! store is looked at before, and what must be done outside is done after the commit.
 
 pub mod api;
+pub mod archive;
 pub mod checking;
 pub mod claiming;
 pub mod clock;
 pub mod config;
+pub mod copies;
 pub mod doctor;
+pub mod export;
 pub mod failure;
 pub mod filesystem;
 pub mod git;
+pub mod journal;
 pub mod listing;
 pub mod locks;
+pub mod overview;
 pub mod person;
 pub mod place;
 pub mod policy;

@@ -131,6 +131,22 @@ pub fn open(
     }
 }
 
+/// Puts a backup in the place of the workspace's store. What was there is kept beside it.
+pub fn restore(place: &Place, address: Option<&str>, from: &Path) -> Result<(), Error> {
+    match address {
+        None => sqlite::restore(&place.store, from),
+        Some(address) => Err(Error::BadAddress { detail: address.to_owned() }),
+    }
+}
+
+/// The workspace that a backup was made of, where it still tells.
+pub fn workspace_of_backup(address: Option<&str>, from: &Path) -> Result<Option<String>, Error> {
+    match address {
+        None => sqlite::workspace_of(from),
+        Some(_) => Ok(None),
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
     /// Something was committed.

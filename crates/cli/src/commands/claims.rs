@@ -39,8 +39,12 @@ fn granted_words(granted: &Granted, colour: bool) -> String {
     let what = render::resources(&granted.resources);
     let verb = if granted.already_held { "already held" } else { "claimed" };
     let shared = if granted.mode == Mode::Shared { " (shared)" } else { "" };
+    let zones = match granted.zones.is_empty() {
+        true => String::new(),
+        false => format!(" with the whole zone {}", render::resources(&granted.zones)),
+    };
     let mut text = format!(
-        "{} {what}{shared} until {}, token {}\n",
+        "{} {what}{shared}{zones} until {}, token {}\n",
         paint(verb, Paint::Green, colour),
         render::until(granted.expires_at),
         granted.token

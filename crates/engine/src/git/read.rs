@@ -128,7 +128,7 @@ impl Git {
     }
 
     /// What a revision names, if it exists.
-    pub(super) fn resolve(&self, revision: &str) -> Result<Option<Oid>, Error> {
+    pub(crate) fn resolve(&self, revision: &str) -> Result<Option<Oid>, Error> {
         let call = self.call("rev-parse").options(&["--verify", "--quiet"]);
         let call = call.revisions(&[revision]);
         let command = call.summary();

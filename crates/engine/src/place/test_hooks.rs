@@ -14,6 +14,14 @@ pub const BOOT_ID: &str = "BATON_TEST_BOOT_ID";
 /// Test only: milliseconds that the boot-time clock is ahead.
 pub const CLOCK_ADVANCE_MS: &str = "BATON_TEST_CLOCK_ADVANCE_MS";
 
+/// Test only: the step at which a deed with several dies.
+pub const STOP_AT: &str = "BATON_TEST_STOP_AT";
+
+/// Should the process die at this step?
+pub(crate) fn stops_at(store: &Path, step: &str) -> bool {
+    std::env::var(STOP_AT).is_ok_and(|wanted| wanted == step) && store.join(MARKER).exists()
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestHooks {
     pub boot_id: Option<String>,

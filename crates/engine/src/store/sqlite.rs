@@ -34,7 +34,7 @@ mod schema;
 mod state;
 mod write;
 
-pub use backup::restore;
+pub use backup::{restore, workspace_of};
 
 /// A commit that syncs anyway also empties a log above this.
 const CHECKPOINT_PAGES_SYNCED: u32 = 256;
@@ -138,7 +138,7 @@ impl Sqlite {
 
     /// Cuts the log to nothing. Copying alone is not enough: how far the log was copied stands in
     /// shared memory, which ends with its last user, and the next one would copy it all again. The
-    /// gate is held, because a writer would meet SQLite's lock and fail. Readers are not waited for.
+    /// gate is held, because a writer would meet SQLite's lock and fail. No reader is waited for.
     fn end_log(&self) {
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, params_from_iter};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params_from_iter};
 
 use super::gate::Gate;
 use super::state::{HighWater, sync_folder};
@@ -50,6 +50,15 @@ pub(super) fn copy_out(connection: &Connection, path: &Path, to: &Path) -> Resul
 /// Puts the backup `from` in the place of the store in `folder`.
 pub fn restore(folder: &Path, from: &Path) -> Result<(), Error> {
     restore_in(folder, from, &Surroundings::look(folder)?)
+}
+
+/// The workspace a backup is of; its first entry tells, unless that was archived.
+pub fn workspace_of(from: &Path) -> Result<Option<String>, Error> {
+    let source = verified(from)?;
+    let sql = "SELECT body->>'workspace' FROM journal WHERE kind='workspace_made'
+        ORDER BY number LIMIT 1";
+    let found = source.query_row(sql, [], |row| row.get(0)).optional();
+    found.map(Option::flatten).map_err(|error| fault::not_done(from, &error))
 }
 
 fn restore_in(folder: &Path, from: &Path, surroundings: &Surroundings) -> Result<(), Error> {

@@ -1,0 +1,418 @@
+//! Every kind of event in plain words, one line each.
+//!
+//! Owns the sentences. All text that came from an agent goes through `shown` (S20).
+
+use baton_core::claim::{Leftover, Mode, Scope};
+use baton_core::event::{EndOfClaim, EndOfSession, EndOfWait, Event};
+use baton_core::notices::News;
+use baton_core::resource::Resource;
+use baton_core::sessions::Session;
+use baton_core::time::Moment;
+use baton_engine::journal::Told;
+
+use crate::render::{Paint, counted, paint, resources, shown};
+
+/// `2026-11-15 21:33:40Z  1.42  amber-otter claimed src/a.rs`.
+pub(super) fn line(told: &Told, colour: bool) -> String {
+    let at = told.entry.at.to_string();
+    let time = match (at.get(..10), at.get(11..19)) {
+        (Some(date), Some(time)) => format!("{date} {time}Z"),
+        _ => at,
+    };
+    let when =
+        paint(&format!("{time}  {:<8}", told.entry.position.to_string()), Paint::Dim, colour);
+    format!("{when}  {}\n", sentence(told, colour))
+}
+
+fn sentence(told: &Told, colour: bool) -> String {
+    let who = |name: &str| paint(&shown(name), Paint::Bold, colour);
+    let actor = match told.entry.actor.as_str() {
+        "" => who("baton"),
+        id => who(told.names.iter().find(|(key, _)| key.as_str() == id).map_or(id, |(_, n)| n)),
+    };
+    let event = match &told.event {
+        Ok(event) => event,
+        Err(unknown) => {
+            return format!("{actor} did what cannot be read: {}", shown(&unknown.to_string()));
+        }
+    };
+    match event {
+        Event::SessionStarted { .. }
+        | Event::SessionResumed { .. }
+        | Event::SessionRenewed { .. }
+        | Event::SessionEnded { .. }
+        | Event::AliasBound { .. } => of_session(told, event, &who),
+        Event::ClaimGranted { .. }
+        | Event::ClaimsRenewed { .. }
+        | Event::ClaimNarrowed { .. }
+        | Event::ClaimEnded { .. }
+        | Event::LeftoversTold { .. } => of_claim(told, event, &actor, &who),
+        Event::WaitQueued { .. } | Event::WaitRenewed { .. } | Event::WaitEnded { .. } => {
+            of_waiting(event, &actor, &who)
+        }
+        other => of_workspace(told, other, &actor, &who),
+    }
+}
+
+type Naming<'a> = &'a dyn Fn(&str) -> String;
+
+fn of_session(told: &Told, event: &Event, who: Naming<'_>) -> String {
+    match event {
+        Event::SessionStarted { session } => {
+            format!(
+                "{} started a session ({}){}",
+                who(&session.name),
+                session.session,
+                what(session)
+            )
+        }
+        Event::SessionResumed { session } => {
+            format!("{} is back ({}){}", who(&session.name), session.session, what(session))
+        }
+        Event::SessionRenewed { session, expires_at, .. } => {
+            format!("{} renewed its session until {}", who(told.name(session)), time(*expires_at))
+        }
+        Event::SessionEnded { session, why, grace_until, .. } => {
+            let how = match why {
+                EndOfSession::Ended => "ended its session",
+                EndOfSession::Died => "is gone: its process had ended",
+            };
+            let grace = match grace_until {
+                Some(until) => format!("; its claims wait until {}", time(*until)),
+                None => String::new(),
+            };
+            format!("{} {how}{grace}", who(told.name(session)))
+        }
+        Event::AliasBound { alias } => {
+            let known = match alias.alias.split(':').next() {
+                Some("client") => "its client",
+                Some("process") => "its process",
+                _ => "another name",
+            };
+            match &alias.session {
+                Some(session) => format!("{} is now known by {known}", who(told.name(session))),
+                None => {
+                    format!("{} no longer identifies anyone: several use it", shown(&alias.alias))
+                }
+            }
+        }
+        other => other.kind().to_owned(),
+    }
+}
+
+fn what(session: &Session) -> String {
+    let client = session.client.as_deref().map(shown);
+    let kind = client.or_else(|| session.person.then(|| "a person".to_owned()));
+    let role = session.role.as_deref().map(|role| format!("role {}", shown(role)));
+    let parts: Vec<String> = kind.into_iter().chain(role).collect();
+    if parts.is_empty() { String::new() } else { format!(", {}", parts.join(", ")) }
+}
+
+fn of_claim(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String {
+    match event {
+        Event::ClaimGranted { claim } => {
+            let shared = if claim.hold.mode == Mode::Shared { " to share" } else { "" };
+            let tree = if claim.hold.scope == Scope::Tree { " in its tree" } else { "" };
+            let agent = match &claim.hold.holder.agent {
+                Some(agent) => format!(" for its subagent {}", shown(agent)),
+                None => String::new(),
+            };
+            format!(
+                "{} claimed {}{shared}{tree}{agent} until {}{}",
+                who(&claim.hold.holder.name),
+                resources(&claim.hold.resources),
+                time(claim.expires_at),
+                because(claim.reason.as_deref())
+            )
+        }
+        Event::ClaimsRenewed { claims, .. } => {
+            let last = claims.iter().map(|renewal| renewal.expires_at).max();
+            let until = last.map(|at| format!(" until {}", time(at))).unwrap_or_default();
+            let count = counted(claims.len() as u64, "claim", "claims");
+            format!("{actor} renewed {count}{until}")
+        }
+        Event::ClaimNarrowed { resources: kept, released, left, .. } => format!(
+            "{actor} let go of {} and keeps {}{}",
+            resources(released),
+            resources(kept),
+            left_behind(left.as_ref())
+        ),
+        Event::ClaimEnded { session, resources, why, left, .. } => {
+            let left = left_behind(left.as_ref());
+            format!("{} {}{left}", who(told.name(session)), ended(why, resources))
+        }
+        Event::LeftoversTold { claims, .. } => {
+            let count = counted(claims.len() as u64, "earlier claim", "earlier claims");
+            format!("{actor} was told of uncommitted changes from {count}")
+        }
+        other => other.kind().to_owned(),
+    }
+}
+
+fn ended(why: &EndOfClaim, held: &[Resource]) -> String {
+    let what = resources(held);
+    match why {
+        EndOfClaim::Released { commit: None } => format!("released {what}"),
+        EndOfClaim::Released { commit: Some(commit) } => {
+            format!("released {what} with commit {}", shown(commit))
+        }
+        EndOfClaim::Expired => format!("lost {what}: its time had run out"),
+        EndOfClaim::SessionEnded => format!("let go of {what} by ending its session"),
+        EndOfClaim::SessionDied => format!("lost {what}: its process had ended"),
+        EndOfClaim::Revoked { why } => {
+            format!("lost {what}: a person revoked it, saying: \"{}\"", shown(why))
+        }
+        EndOfClaim::Settled => format!("let go of {what}: its changes are committed or reverted"),
+        EndOfClaim::Replaced => format!("took {what} again after its time had run out"),
+    }
+}
+
+fn left_behind(left: Option<&Leftover>) -> String {
+    match left {
+        None => String::new(),
+        Some(left) => {
+            let saved = match &left.rescue {
+                Some(reference) => format!(", saved as {}", shown(reference)),
+                None => String::new(),
+            };
+            format!(", leaving uncommitted changes in {}{saved}", resources(&left.paths))
+        }
+    }
+}
+
+fn of_waiting(event: &Event, actor: &str, who: Naming<'_>) -> String {
+    match event {
+        Event::WaitQueued { waiter } => format!(
+            "{} waits for {} until {} at the latest{}",
+            who(&waiter.hold.holder.name),
+            resources(&waiter.hold.resources),
+            time(waiter.deadline),
+            because(waiter.reason.as_deref())
+        ),
+        Event::WaitRenewed { .. } => format!("{actor} still waits"),
+        Event::WaitEnded { why, .. } => match why {
+            EndOfWait::Granted => format!("{actor} waits no longer: its turn came"),
+            EndOfWait::TimedOut => format!("{actor} waits no longer: nobody let go in time"),
+            EndOfWait::Withdrawn => format!("{actor} waits no longer: it gave up its place"),
+            EndOfWait::Gone => {
+                format!("{actor} cleared away a wait: the waiting process had ended")
+            }
+        },
+        other => other.kind().to_owned(),
+    }
+}
+
+fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String {
+    match event {
+        Event::EpochRaised { why } => {
+            let epoch = told.entry.position.epoch;
+            format!("{actor} began epoch {epoch}: {}", shown(why))
+        }
+        Event::WorkspaceMade { workspace } => {
+            format!("{actor} made the workspace {}", shown(workspace))
+        }
+        Event::PolicySet { policy } => {
+            let zones = counted(policy.zones.len() as u64, "zone", "zones");
+            let counts =
+                counted(policy.capacities.len() as u64, "counted resource", "counted resources");
+            format!("{actor} put baton.toml in force: {zones}, {counts}")
+        }
+        Event::PersonTokenAdded { .. } => format!("{actor} added a token that proves a person"),
+        Event::NoticeSent { notice } => {
+            let to = who(told.name(&notice.to));
+            match &notice.news {
+                News::Asked { by, resources: wanted, why } => format!(
+                    "{} asked {to} to let go of {}, saying: \"{}\"",
+                    who(&by.name),
+                    resources(wanted),
+                    shown(why)
+                ),
+                News::Lost { resources: lost, to: taker, why, .. } => {
+                    let now = match taker {
+                        Some(taker) => format!("; {} has it now", who(&taker.name)),
+                        None => String::new(),
+                    };
+                    let what = resources(lost);
+                    format!("a note for {to}: it no longer holds {what}: {}{now}", shown(why))
+                }
+            }
+        }
+        Event::NoticesTold { notices } => {
+            format!("{actor} was told {}", counted(notices.len() as u64, "note", "notes"))
+        }
+        Event::OperationAnswered { .. } => {
+            format!("{actor} was answered under an operation id")
+        }
+        Event::OperationsForgotten { operations } => {
+            let count = counted(operations.len() as u64, "old answer", "old answers");
+            format!("{actor} forgot {count}")
+        }
+        Event::SnapshotTaken { records, archive, .. } => {
+            let count = counted(*records, "record", "records");
+            format!("{actor} sealed older entries in archive {} with {count}", shown(archive))
+        }
+        other => other.kind().to_owned(),
+    }
+}
+
+fn because(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(", because: {}", shown(reason))).unwrap_or_default()
+}
+
+/// A moment of the past reads the same for ever: no "in 5m".
+fn time(moment: Moment) -> String {
+    let text = moment.to_string();
+    text.get(11..19).map_or(text.clone(), |time| format!("{time}Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_core::event::KINDS;
+    use baton_core::id::{Position, SessionId};
+    use baton_core::journal::{Entry, Hash};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn claim() -> Value {
+        json!({
+            "claim": "c1", "token": "1.7", "session": "s1", "name": "amber-otter", "tree": "t1",
+            "scope": "tree", "mode": "shared", "resources": ["src/a.rs", "@gpu=2"],
+            "ttl": 1_800_000, "granted_at": "2026-01-02T03:04:05Z", "agent": "sub",
+            "renewed_at": "2026-01-02T03:04:05Z", "expires_at": "2026-01-02T03:34:05Z",
+            "reason": "line\u{1b}[2J\nfeed",
+        })
+    }
+
+    fn session() -> Value {
+        json!({
+            "session": "s1", "name": "amber-otter", "client": "claude", "role": "builder",
+            "person": false, "tree": "t1", "host": "h", "secret_hashes": ["00"],
+            "started_at": "2026-01-02T03:04:05Z", "renewed_at": "2026-01-02T03:04:05Z",
+            "expires_at": "2026-01-02T03:34:05Z", "ttl": 1_800_000, "life": "live",
+        })
+    }
+
+    fn left() -> Value {
+        json!({
+            "claim": "c1", "session": "s1", "name": "amber-otter", "tree": "t1",
+            "paths": ["src/a.rs"], "rescue": "refs/baton/rescue/s1/c1",
+            "ended_at": "2026-01-02T03:04:05Z",
+        })
+    }
+
+    fn waiter() -> Value {
+        let mut waiter = claim();
+        let more = json!({
+            "waiter": "w1", "priority": 0, "place": "1.9", "queued_at": "2026-01-02T03:04:05Z",
+            "deadline": "2026-01-02T03:05:05Z", "lease_until": "2026-01-02T03:04:35Z",
+        });
+        let more = more.as_object().unwrap().clone();
+        waiter.as_object_mut().unwrap().extend(more);
+        waiter
+    }
+
+    /// One or more bodies of every kind.
+    fn samples() -> Vec<(&'static str, Value)> {
+        let at = "2026-01-02T03:04:05Z";
+        let ended = |how: Value| json!({ "claim": "c1", "session": "s1", "resources": ["src/a.rs"], "why": how });
+        let mut dirty = ended(json!({ "how": "session_died" }));
+        dirty["left"] = left();
+        let asked = json!({
+            "notice": "n1", "to": "s2", "at": at, "news": "asked", "why": "</system>",
+            "by": { "session": "s1", "name": "amber-otter" }, "resources": ["src/"],
+        });
+        let lost = json!({
+            "notice": "n1", "to": "s2", "at": at, "news": "lost", "why": "it ran out",
+            "claim": "c1", "to_": null, "resources": ["src/"],
+        });
+        let operation = json!({
+            "operation": "o", "session": "s1", "request_hash": "h", "answer": "{}", "at": at,
+        });
+        vec![
+            ("epoch_raised", json!({ "why": "the machine was started again" })),
+            ("workspace_made", json!({ "workspace": "w" })),
+            (
+                "policy_set",
+                json!({ "policy": { "zones": [], "capacities": { "gpu": 2 }, "source_hash": "h",
+                    "approved_at": at } }),
+            ),
+            ("person_token_added", json!({ "token": { "hash": "h", "made_at": at } })),
+            ("session_started", json!({ "session": session() })),
+            ("session_resumed", json!({ "session": session() })),
+            ("session_renewed", json!({ "session": "s1", "at": at, "expires_at": at })),
+            ("session_ended", json!({ "session": "s1", "at": at, "why": "ended" })),
+            (
+                "session_ended",
+                json!({ "session": "s3", "at": at, "why": "died", "grace_until": at }),
+            ),
+            ("alias_bound", json!({ "alias": { "alias": "client:claude:1", "session": "s1" } })),
+            ("alias_bound", json!({ "alias": { "alias": "process:h:1", "session": null } })),
+            ("claim_granted", json!({ "claim": claim() })),
+            (
+                "claims_renewed",
+                json!({ "claims": [{ "claim": "c1", "expires_at": at }], "at": at }),
+            ),
+            (
+                "claim_narrowed",
+                json!({ "claim": "c1", "resources": ["src/a.rs"], "released": ["@gpu"] }),
+            ),
+            ("claim_ended", ended(json!({ "how": "released" }))),
+            ("claim_ended", ended(json!({ "how": "released", "commit": "abc" }))),
+            ("claim_ended", ended(json!({ "how": "expired" }))),
+            ("claim_ended", ended(json!({ "how": "session_ended" }))),
+            ("claim_ended", dirty),
+            ("claim_ended", ended(json!({ "how": "revoked", "why": "no" }))),
+            ("claim_ended", ended(json!({ "how": "settled" }))),
+            ("claim_ended", ended(json!({ "how": "replaced" }))),
+            ("leftovers_told", json!({ "claims": ["c1"] })),
+            ("wait_queued", json!({ "waiter": waiter() })),
+            ("wait_renewed", json!({ "waiter": "w1", "lease_until": at })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "granted" })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "timed_out" })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "withdrawn" })),
+            ("wait_ended", json!({ "waiter": "w1", "why": "gone" })),
+            ("notice_sent", json!({ "notice": asked })),
+            ("notice_sent", json!({ "notice": lost })),
+            ("notices_told", json!({ "notices": ["n1", "n2"] })),
+            ("operation_answered", json!({ "operation": operation })),
+            ("operations_forgotten", json!({ "operations": ["o"] })),
+            (
+                "snapshot_taken",
+                json!({ "state_hash": "h", "records": 3, "archive": "1.1-1.9.jsonl" }),
+            ),
+            ("moon_landed", json!({})),
+        ]
+    }
+
+    fn told(number: u64, kind: &str, body: &Value) -> Told {
+        let entry = Entry {
+            position: Position { epoch: 1, number },
+            at: Moment(1_767_323_045_000),
+            actor: if number.is_multiple_of(2) { "s2".to_owned() } else { String::new() },
+            kind: kind.to_owned(),
+            version: 1,
+            body: body.to_string(),
+            hash: Hash::default(),
+        };
+        let names = [("s1", "amber-otter"), ("s2", "blue-fox")];
+        let names = names.map(|(id, name)| (SessionId(id.to_owned()), name.to_owned()));
+        Told { event: entry.event(), entry, names: names.into() }
+    }
+
+    #[test]
+    fn s20_every_kind_has_words_and_nothing_in_them_acts() {
+        let samples = samples();
+        for kind in KINDS {
+            assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
+        }
+        let lines = samples.iter().zip(1..).map(|((kind, body), number)| {
+            let told = told(number, kind, body);
+            assert!(told.event.is_ok() || *kind == "moon_landed", "{kind}: {:?}", told.event);
+            line(&told, false)
+        });
+        let text: String = lines.collect();
+        assert_eq!(text.lines().count(), samples.len(), "one line each");
+        insta::assert_snapshot!(text.replace("2026-01-02 03:04:05Z  ", ""), @"");
+    }
+}
