@@ -34,11 +34,7 @@ pub(crate) fn act(words: &[String]) -> Result<(), Failure> {
     }
     let target = choose_target();
     println!("building for {target}");
-    let mut build = cargo(["build", "--release", "--locked", "-p", "baton", "--target"]);
-    build.arg(&target);
-    // With --target these reach the product only, not the build scripts that run here.
-    build.env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static");
-    stream(&mut build)?;
+    stream(&mut static_build("baton", &target))?;
 
     let folder = run::target().join("dist");
     fs::create_dir_all(&folder).map_err(Failure::file("making", &folder))?;
@@ -52,6 +48,14 @@ pub(crate) fn act(words: &[String]) -> Result<(), Failure> {
     extras(&binary, &folder)
 }
 
+/// A release build of one package as people get it: static and not relocatable.
+pub(crate) fn static_build(package: &str, target: &str) -> Command {
+    let mut build = cargo(["build", "--release", "--locked", "-p", package, "--target", target]);
+    // With --target these reach the product only, not the build scripts that run here.
+    build.env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static");
+    build
+}
+
 /// Whether the standard library for a target is installed, by rustup or otherwise.
 pub(crate) fn has_target(target: &str) -> bool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -59,7 +63,7 @@ pub(crate) fn has_target(target: &str) -> bool {
     folder.is_some_and(|folder| Path::new(&folder).is_dir())
 }
 
-fn choose_target() -> String {
+pub(crate) fn choose_target() -> String {
     let processor = std::env::consts::ARCH;
     let musl = format!("{processor}-unknown-linux-musl");
     let fallback = |why: String| {

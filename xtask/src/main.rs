@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 mod dist;
 mod failure;
+mod proof;
 mod reference;
 mod run;
 mod test;
@@ -34,6 +35,18 @@ const VERBS: &[Verb] = &[
         summary: "the static binary, in target/dist",
         help: dist::HELP,
         act: dist::act,
+    },
+    Verb {
+        name: "soak",
+        summary: "histories of killed processes against the journal, as long as asked",
+        help: proof::SOAK_HELP,
+        act: proof::soak,
+    },
+    Verb {
+        name: "bench",
+        summary: "what Baton costs, against an empty process",
+        help: proof::BENCH_HELP,
+        act: proof::bench,
     },
     Verb {
         name: "reference",

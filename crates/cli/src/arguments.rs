@@ -139,6 +139,9 @@ pub(crate) enum Command {
     Policy(crate::commands::policy::Policy),
     /// See the difference in half a minute, with nothing set up
     Demo(crate::commands::demo::Demo),
+    /// One agent of the demo
+    #[command(hide = true)]
+    DemoAgent(crate::commands::demo::agent::DemoAgent),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell

@@ -47,7 +47,8 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Export(wanted) => export::run(common, &wanted),
         Command::Store(wanted) => store::run(common, &wanted),
         Command::Policy(wanted) => policy::run(common, &wanted),
-        Command::Demo(wanted) => demo::run(&wanted),
+        Command::Demo(wanted) => demo::run(common, &wanted),
+        Command::DemoAgent(wanted) => demo::agent::run(&wanted),
         Command::Reference(wanted) => reference::run(&wanted),
         Command::Doctor => doctor::run(common),
         Command::Completions { shell } => {

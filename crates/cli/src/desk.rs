@@ -3,15 +3,17 @@
 //! Owns output: answers go to standard output, refusals in words to standard error and, with
 //! `--json`, as the same document to standard output.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use baton_core::context::Actor;
 use baton_engine::failure::Failure;
-use baton_engine::sessions;
+use baton_engine::place::Place;
+use baton_engine::policy::{self, OnDisk};
 use baton_engine::whoami::{self, Hints};
 use baton_engine::workspace::Workspace;
+use baton_engine::{sessions, user_config};
 use serde::Serialize;
 
 use crate::arguments::Common;
@@ -43,12 +45,27 @@ impl Desk {
         Ok(desk)
     }
 
+    /// Says when `baton.toml` of this tree is not what is in force. Never stops a command.
+    pub(crate) fn remark_policy(&mut self) {
+        let sentence = match policy::drift(&mut self.workspace) {
+            OnDisk::Same => return,
+            OnDisk::Differs => "baton.toml here differs from the policy in force",
+            OnDisk::Broken => {
+                "baton.toml here cannot be used; the last approved policy is in force"
+            }
+            OnDisk::Missing => "baton.toml is missing here; the last approved policy is in force",
+            OnDisk::NothingInForce => "baton.toml is not in force yet",
+        };
+        let label = paint("note", Paint::Yellow, colour_wanted(&std::io::stderr()));
+        remark(&format!("{label}: {sentence} (baton policy show)"));
+    }
+
     pub(crate) fn open_as(
         common: &Common,
         find: fn(&mut Workspace, &Hints) -> Result<Actor, Failure>,
     ) -> Result<Self, Problem> {
         let cwd = folder(common)?;
-        let mut workspace = Workspace::open(&cwd, address().as_deref())?;
+        let mut workspace = open(&cwd)?;
         let actor = find(&mut workspace, &hints(common))?;
         Ok(Self { workspace, actor, cwd, json: common.json, operation: operation(common)? })
     }
@@ -81,9 +98,11 @@ pub(crate) fn folder(common: &Common) -> Result<PathBuf, Problem> {
     }
 }
 
-/// The shared store, if the user chose one; a repository never does.
-pub(crate) fn address() -> Option<String> {
-    std::env::var("BATON_STORE").ok().filter(|value| !value.is_empty())
+/// The workspace around a folder, on the store it uses.
+pub(crate) fn open(folder: &Path) -> Result<Workspace, Failure> {
+    let place = Place::find(folder)?;
+    let address = user_config::address_for(&place)?;
+    Workspace::open_at(place, address.as_deref())
 }
 
 pub(crate) fn hints(common: &Common) -> Hints {
@@ -123,6 +142,23 @@ pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();
+}
+
+/// Whether somebody is there to be asked.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// One question on the terminal; an empty answer is yes, no answer at all is no.
+pub(crate) fn ask(question: &str) -> bool {
+    let mut out = std::io::stderr().lock();
+    let _ = write!(out, "{question} [Y/n] ");
+    let _ = out.flush();
+    let mut answer = String::new();
+    match std::io::stdin().read_line(&mut answer) {
+        Ok(0) | Err(_) => false,
+        Ok(_) => matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"),
+    }
 }
 
 /// Something a person should know that is not the answer.

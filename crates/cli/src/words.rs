@@ -87,6 +87,14 @@ impl From<Failure> for Problem {
                 format!("mend {} and run baton init again", path.display()),
                 json!({}),
             ),
+            Failure::Nested { .. }
+            | Failure::TooWide { .. }
+            | Failure::KnownThere { .. }
+            | Failure::OtherWorkspace { .. }
+            | Failure::NoSuchWorkspace { .. }
+            | Failure::JoinNeedsStore
+            | Failure::NoConfig { .. }
+            | Failure::TokenPlace { .. } => setup_words(&failure),
             Failure::BadCredentialText { given } => (
                 "bad_credential",
                 format!("{:?} is not a credential of the form ID.SECRET", shown(given)),
@@ -120,6 +128,68 @@ impl From<Failure> for Problem {
         };
         Self { exit, code, message, next, details }
     }
+}
+
+/// What can keep a workspace from being set up as asked.
+fn setup_words(failure: &Failure) -> (&'static str, String, String, Value) {
+    let (code, message, next) = match failure {
+        Failure::Nested { root, submodule } => {
+            let what =
+                if *submodule { "this is a submodule in" } else { "this repository lies in" };
+            let root = shown(&root.display().to_string());
+            let message = format!("{what} the workspace {root}, which guards its files already");
+            ("nested", message, format!("baton -C {} status", shell_word(&root)))
+        }
+        Failure::TooWide { folder } => (
+            "too_wide",
+            format!(
+                "{} holds your home folder: every repository in it would become one workspace",
+                shown(&folder.display().to_string())
+            ),
+            "baton init, in the folder of one project".to_owned(),
+        ),
+        Failure::KnownThere { workspaces } => {
+            let first = workspaces.first().cloned().unwrap_or_default();
+            let message = match workspaces.len() {
+                1 => format!("the shared store knows this repository already: workspace {first}"),
+                _ => format!("the shared store knows it already: {}", workspaces.join(", ")),
+            };
+            let next = format!("baton init --join {first} (or --new for a separate workspace)");
+            ("known_there", message, next)
+        }
+        Failure::OtherWorkspace { here, wanted } => (
+            "other_workspace",
+            format!("this clone belongs to workspace {here} already, so it cannot join {wanted}"),
+            "baton status, to see the workspace of this clone".to_owned(),
+        ),
+        Failure::NoSuchWorkspace { wanted } => (
+            "no_such_workspace",
+            format!("the shared store has no workspace {wanted}"),
+            "baton init --json in a clone that belongs to it shows its id".to_owned(),
+        ),
+        Failure::JoinNeedsStore => (
+            "no_shared_store",
+            "--join is about a workspace on a shared store, and none is chosen".to_owned(),
+            "set BATON_STORE=postgres://user@host/database".to_owned(),
+        ),
+        Failure::NoConfig { path } => (
+            "no_config",
+            format!("there is no {}", shown(&path.display().to_string())),
+            "baton init, which proposes one".to_owned(),
+        ),
+        Failure::TokenPlace { path, why } => (
+            "token_place",
+            format!("{} cannot hold a person token: {why}", shown(&path.display().to_string())),
+            "name a new file outside every repository, for example ~/.baton-person".to_owned(),
+        ),
+        other => ("setup", chain(other), "baton doctor".to_owned()),
+    };
+    let details = match failure {
+        Failure::KnownThere { workspaces } => json!({ "workspaces": workspaces }),
+        Failure::OtherWorkspace { here, .. } => json!({ "workspace": here }),
+        _ => json!({}),
+    };
+    (code, message, next, details)
 }
 
 /// An error with its causes, in one line.
@@ -269,10 +339,13 @@ pub(crate) fn held_sentence(held: &Held) -> String {
 
 /// The resource as a word that a shell takes as one.
 fn shown_word(held: &Held) -> String {
-    let text = shown(&held.resource.to_string());
+    shell_word(&shown(&held.resource.to_string()))
+}
+
+fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./@:=+,%".contains(c);
     match text.chars().all(plain) {
-        true => text,
+        true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
@@ -309,6 +382,10 @@ fn store_words(error: &store::Error) -> (&'static str, String) {
         }
         E::Unreachable { .. } => ("unreachable", "check BATON_STORE and the network, then retry"),
         E::BadAddress { .. } => ("bad_address", "write BATON_STORE=postgres://user@host/database"),
+        E::NoAddress => {
+            ("no_address", "set BATON_STORE to the address of the store this workspace is on")
+        }
+        E::OwnStore { .. } => ("own_store", "unset BATON_STORE, or use another clone for it"),
         E::OutcomeUnknown { .. } => {
             ("outcome_unknown", "repeat the command with the same --op-id: it tells the truth")
         }
@@ -348,6 +425,9 @@ fn place_words(error: &baton_engine::place::Error) -> (&'static str, String) {
     use baton_engine::place::Error as E;
     match error {
         E::NotInitialised { .. } => ("not_initialised", "baton init".to_owned()),
+        E::BareRepository { .. } => {
+            ("bare_repository", "git worktree add, then baton init in that worktree".to_owned())
+        }
         _ => ("bad_place", "run baton in a working tree of the repository".to_owned()),
     }
 }

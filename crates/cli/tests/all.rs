@@ -1,15 +1,40 @@
 //! Every test of the command line, in one binary: the real `baton`, real git, real processes.
 
+#[cfg(test)]
 mod archive;
+#[cfg(test)]
 mod bad_input;
+#[cfg(test)]
 mod claims;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod export;
+#[cfg(test)]
 mod guide;
+#[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod history;
+#[cfg(test)]
+mod init;
+#[cfg(test)]
 mod journal;
+#[cfg(test)]
+mod person;
+#[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod reference;
+#[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod shared_store;
+#[cfg(test)]
 mod status;
+#[cfg(test)]
 mod store;
 
 #[test]

@@ -141,6 +141,35 @@ impl Scratch {
         self.command(words).output().unwrap().into()
     }
 
+    /// The command with a terminal of its own, where a person types `answer`. Nothing where there
+    /// is no `script`, or where an agent runs the tests: no terminal below it is a person's.
+    pub(crate) fn person(&self, words: &[&str], answer: &str) -> Option<Said> {
+        let who = self.on_terminal(&["doctor"], "")?;
+        if !who.out.contains("a person") {
+            eprintln!("skipped: an agent is above this test");
+            return None;
+        }
+        self.on_terminal(words, answer)
+    }
+
+    pub(crate) fn on_terminal(&self, words: &[&str], answer: &str) -> Option<Said> {
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let line = format!("{} {}", env!("CARGO_BIN_EXE_baton"), quoted.join(" "));
+        let mut command = Command::new("script");
+        self.clean(&mut command);
+        command.env("NO_COLOR", "1").current_dir(self.root());
+        command.args(["-qec", &line, "/dev/null"]).stdin(Stdio::piped());
+        let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+            eprintln!("skipped: there is no `script` here");
+            return None;
+        };
+        use std::io::Write;
+        child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+        let mut said = Said::from(child.wait_with_output().unwrap());
+        said.out = said.out.replace('\r', "");
+        Some(said)
+    }
+
     /// Starts a session and gives its credential.
     pub(crate) fn session(&self, name: &str) -> String {
         let said = self.baton(&["session", "start", "--name", name, "--json"]).ok();
@@ -210,7 +239,10 @@ pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
     pub(crate) fn start() -> Self {
-        Self(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+        // It may outlive a test that is killed, and must not hold the runner's output open then.
+        let mut command = Command::new("sleep");
+        command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
     }
 
     pub(crate) fn end(&mut self) {

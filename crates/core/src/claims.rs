@@ -19,7 +19,7 @@ use crate::sessions::Process;
 use crate::time::{Moment, Span};
 use crate::view::View;
 use crate::waiting::{self, Waiter};
-use crate::zones::Rule;
+use crate::zones::{Rule, is_serial_zone};
 
 use granting::{Terms, grant, tell_leftovers};
 
@@ -68,6 +68,9 @@ pub struct Granted {
     pub claim: ClaimId,
     pub token: Token,
     pub resources: Vec<Resource>,
+    /// Serial zones that are held along with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<Resource>,
     pub mode: Mode,
     pub scope: Scope,
     pub expires_at: Moment,
@@ -238,7 +241,8 @@ fn granted(scene: &Scene, claim: &Claim, caller: &Caller, context: &Context) -> 
     Granted {
         claim: claim.claim.clone(),
         token: claim.token,
-        resources: claim.hold.resources.clone(),
+        resources: paths_and_names(&claim.hold),
+        zones: claim.hold.resources.iter().filter(|held| is_serial_zone(held)).cloned().collect(),
         mode: claim.hold.mode,
         scope: claim.hold.scope,
         expires_at: claim.expiry(context.failed_over_at),
@@ -247,6 +251,11 @@ fn granted(scene: &Scene, claim: &Claim, caller: &Caller, context: &Context) -> 
         left_behind: Vec::new(),
         notices: caller.notices.clone(),
     }
+}
+
+/// What was asked for, without the names of the zones it brought along.
+fn paths_and_names(hold: &Hold) -> Vec<Resource> {
+    hold.resources.iter().filter(|held| !is_serial_zone(held)).cloned().collect()
 }
 
 /// Claims of other trees on the same paths: no conflict yet, but a merge to come.

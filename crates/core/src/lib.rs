@@ -18,6 +18,7 @@ pub mod notices;
 pub mod operations;
 pub mod overlay;
 pub mod pattern;
+pub mod policy;
 pub mod refusal;
 pub mod resource;
 pub mod scene;

@@ -249,6 +249,12 @@ impl Scene {
         })
     }
 
+    /// The path that brought a serial zone into `hold`: people asked for that, not for the zone.
+    fn asked_for<'a>(&self, hold: &'a Hold, asked: &'a Resource) -> &'a Resource {
+        let brings = |path: &&Resource| self.policy.serial_zones(path).contains(asked);
+        hold.resources.iter().find(brings).unwrap_or(asked)
+    }
+
     /// Sorts the claims that matter to `hold` into those in the way and those that have run out.
     pub fn judge(&self, hold: &Hold, context: &Context) -> Result<Judgement, Refusal> {
         let mut judgement = Judgement::default();
@@ -269,6 +275,7 @@ impl Scene {
             match standing(claim, context) {
                 Standing::Holds { until, idle_dirty } => {
                     if let Some((asked, held)) = clash {
+                        let asked = self.asked_for(hold, asked);
                         let mut held = Held::by_claim(claim, asked, held, idle_dirty);
                         held.until = Some(until);
                         judgement.blockers.push(held);

@@ -1,7 +1,7 @@
 //! Measures the SQLite store as hooks use it: fresh processes that open, read or write, and end.
 //!
-//! `measure_store warm FOLDER` times calls inside one process. `measure_store crowd FOLDER N SECONDS`
-//! lets N loops start fresh processes that each commit once, and shows how long commits took from
+//! `measure_store warm FOLDER` times calls one by one. `measure_store crowd FOLDER N SECONDS` lets
+//! N loops start fresh processes that each commit once, and shows how long commits took from
 //! asking for the gate to the acknowledgement. Run it with `--release`.
 
 use std::error::Error;
@@ -77,8 +77,9 @@ fn show(name: &str, mut times: Vec<Duration>) {
     let mean = times.iter().sum::<Duration>() / u32::try_from(times.len()).unwrap_or(1).max(1);
     let max = times.last().copied().unwrap_or_default();
     println!(
-        "{name:32} n {:6}  mean {mean:9.1?}  p50 {:9.1?}  p99 {:9.1?}  max {max:9.1?}",
+        "{name:32} n {:6}  mean {mean:9.1?}  min {:9.1?}  p50 {:9.1?}  p99 {:9.1?}  max {max:9.1?}",
         times.len(),
+        at(0),
         at(500),
         at(990)
     );

@@ -26,6 +26,22 @@ pub enum Failure {
     Export(#[from] export::Error),
     #[error("{path} cannot be used")]
     Config { path: PathBuf, line: Option<usize>, detail: String },
+    #[error("{root} is a workspace already, and this repository lies in it")]
+    Nested { root: PathBuf, submodule: bool },
+    #[error("{folder} is too wide for a workspace")]
+    TooWide { folder: PathBuf },
+    #[error("the shared store knows this repository already")]
+    KnownThere { workspaces: Vec<String> },
+    #[error("this clone belongs to workspace {here} already")]
+    OtherWorkspace { here: String, wanted: String },
+    #[error("workspace {wanted} is not on the shared store")]
+    NoSuchWorkspace { wanted: String },
+    #[error("joining needs a shared store")]
+    JoinNeedsStore,
+    #[error("there is no {path}")]
+    NoConfig { path: PathBuf },
+    #[error("{path} cannot hold a person token: {why}")]
+    TokenPlace { path: PathBuf, why: &'static str },
     #[error("{given:?} is not a credential")]
     BadCredentialText { given: String },
     #[error("process {pid} cannot be seen from here")]
@@ -48,6 +64,12 @@ impl Failure {
             Self::Path(_) | Self::BadCredentialText { .. } => Class::Usage,
             Self::NoSuchProcess { .. } | Self::Config { .. } => Class::Usage,
             Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
+            Self::Nested { .. } | Self::TooWide { .. } | Self::KnownThere { .. } => Class::Refused,
+            Self::OtherWorkspace { .. } | Self::NoSuchWorkspace { .. } => Class::Refused,
+            Self::JoinNeedsStore | Self::NoConfig { .. } => Class::Usage,
+            Self::TokenPlace { .. } => Class::Refused,
+            Self::Place(place::Error::BareRepository { .. }) => Class::Refused,
+            Self::Store(store::Error::BadAddress { .. }) => Class::Usage,
             Self::Archive(archive::Error::Busy | archive::Error::Taken { .. }) => Class::Refused,
             Self::Store(store::Error::Exists { .. }) => Class::Refused,
             Self::Export(

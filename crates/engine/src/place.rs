@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use discovery::Candidate;
 pub use discovery::{GitDirs, TreeKind};
 use test_hooks::TestHooks;
-use workspace_file::{TreeId, WorkspaceFile};
+use workspace_file::{TreeId, WorkspaceFile, WorkspaceId};
 
 /// The file in the store folder whose existence makes a workspace.
 pub const WORKSPACE_FILE: &str = "workspace.toml";
@@ -207,9 +207,18 @@ impl Site {
 
     /// Makes the workspace, or returns the one that someone else made first. `true` means made.
     pub fn initialise(&self) -> Result<(Place, bool), Error> {
+        self.initialise_as(None, false)
+    }
+
+    /// As `initialise`, with a given id or on a shared store.
+    pub fn initialise_as(
+        &self,
+        id: Option<WorkspaceId>,
+        shared: bool,
+    ) -> Result<(Place, bool), Error> {
         let bare = self.git.as_ref().is_some_and(|git| discovery::is_bare(&git.common_dir));
         discovery::make_private_folder(&self.store)?;
-        let fresh = WorkspaceFile::fresh(!bare)?;
+        let fresh = WorkspaceFile::fresh(id, !bare, shared)?;
         let (workspace, made) = fresh.publish(&self.store.join(WORKSPACE_FILE))?;
         let place = Place {
             root: self.root.clone(),

@@ -1,35 +1,234 @@
-//! Setting a workspace up, and putting a policy in force.
+//! Setting a workspace up: what `init` does.
 //!
-//! Owns `init`. It is idempotent and never destroys: what is there is kept, what is missing is made.
+//! Owns looking before doing ([`plan`]), making the store or joining one ([`make_in`]), and writing
+//! `baton.toml`. It is idempotent and never destroys: what is there is kept, what is missing is
+//! made, and of two who do it at the same moment both end with the same workspace.
 
-use std::path::Path;
+mod files;
+
+use std::path::{Path, PathBuf};
 
 use baton_core::context::{Actor, Observed};
 use baton_core::event::Event;
 use baton_core::zones::Policy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::config;
 use crate::failure::Failure;
-use crate::place::{Place, Site};
+use crate::git::Git;
+use crate::place::workspace_file::{WorkspaceId, publish};
+use crate::place::{Place, Site, TreeKind};
+use crate::store::postgres::Postgres;
 use crate::store::sqlite::Sqlite;
+use crate::survey::{self, Proposed};
 use crate::workspace::Workspace;
+
+/// As any file of the project: the user's umask narrows it.
+const ORDINARY: u32 = 0o666;
+
+/// What was found before anything is done.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub site: Site,
+    /// What the `baton.toml` that is there means.
+    pub written: Option<Policy>,
+    /// The zones to propose when there is none.
+    pub proposed: Vec<Proposed>,
+    /// Repositories below a plain folder: they belong to its workspace.
+    pub repositories_below: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Config {
+    Written,
+    Kept,
+}
+
+/// Which workspace this clone is to be on a shared store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// A new one, unless the store knows this repository: then it is for the caller to say.
+    Unsaid,
+    New,
+    Join(WorkspaceId),
+}
+
+/// Looks at the folder and changes nothing. A `baton.toml` that cannot be used is told now.
+pub fn plan(folder: &Path) -> Result<Plan, Failure> {
+    let site = site_of(folder)?;
+    let written = match config::read(&site.root)? {
+        None => None,
+        Some((path, text)) => Some(config::compile(&path, &text, Default::default())?),
+    };
+    let mut plan = Plan { site, written, proposed: Vec::new(), repositories_below: 0 };
+    let paths = match &plan.site.git {
+        Some(_) if plan.written.is_some() => return Ok(plan),
+        Some(_) => Git::in_tree(&plan.site.root)?.list_files()?,
+        None => {
+            let walked = files::walk(&plan.site.root);
+            plan.repositories_below = walked.repositories;
+            walked.paths
+        }
+    };
+    if plan.written.is_none() {
+        plan.proposed = survey::propose(&paths);
+    }
+    Ok(plan)
+}
+
+/// The tree that `init` is about: the repository around the folder, or the workspace around a
+/// folder without git.
+fn site_of(folder: &Path) -> Result<Site, Failure> {
+    let site = Site::find(folder)?;
+    let Some(around) = site.nested_in() else {
+        if site.git.is_none() && is_too_wide(&site.root) {
+            return Err(Failure::TooWide { folder: site.root });
+        }
+        return Ok(site);
+    };
+    if site.git.is_some() {
+        return Err(Failure::Nested { root: around.root.clone(), submodule: site.submodule });
+    }
+    Ok(Site {
+        root: around.root.clone(),
+        git: around.git.clone(),
+        tree_kind: around.tree_kind.clone(),
+        store: around.store.clone(),
+        submodule: false,
+        within: site.within.clone(),
+    })
+}
+
+/// A path belongs to the outermost workspace around it, so one in the home folder or at the root
+/// would take every repository of the user.
+fn is_too_wide(folder: &Path) -> bool {
+    let home =
+        std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
+    folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder))
+}
 
 /// Makes the workspace and its store, or opens what is there. True when it was made now.
 pub fn make(folder: &Path, address: Option<&str>) -> Result<(Workspace, bool), Failure> {
-    let site = Site::find(folder)?;
-    let (place, _) = site.initialise()?;
-    if address.is_none() {
-        Sqlite::create(&place.store)?;
+    make_in(&site_of(folder)?, address, &Choice::Unsaid)
+}
+
+pub fn make_in(
+    site: &Site,
+    address: Option<&str>,
+    choice: &Choice,
+) -> Result<(Workspace, bool), Failure> {
+    let here = site.within.as_ref().filter(|place| place.store == site.store);
+    if let (Some(place), Choice::Join(wanted)) = (here, choice)
+        && place.workspace.id != *wanted
+    {
+        let here = place.workspace.id.to_string();
+        return Err(Failure::OtherWorkspace { here, wanted: wanted.to_string() });
     }
+    let shared = here.map_or(address.is_some(), |place| place.workspace.shared);
+    if !shared && matches!(choice, Choice::Join(_)) {
+        return Err(Failure::JoinNeedsStore);
+    }
+    let place = match (address, here) {
+        (Some(address), None) => make_shared(site, address, choice)?,
+        (Some(address), Some(place)) if shared => {
+            // A first `init` that broke off between the mark and the server is finished here.
+            register(site, &mut Postgres::connect(address)?, &place.workspace.id)?;
+            place.clone()
+        }
+        (None, _) if !shared => {
+            // The store first: where none can be, there must be no mark of a workspace either, or
+            // a shared store could not be chosen afterwards.
+            Sqlite::create(&site.store)?;
+            site.initialise()?.0
+        }
+        // Opening tells what is missing or contradicts.
+        (_, Some(place)) => place.clone(),
+        (None, None) => site.initialise()?.0,
+    };
+    if site.tree_kind == TreeKind::Plain && place.store.parent() == Some(&site.root.join(".baton"))
+    {
+        // Should the folder become a repository, its store is never committed.
+        publish(&site.root.join(".baton/.gitignore"), b"*\n", ORDINARY)?;
+    }
+    begin(place, address)
+}
+
+/// Opens the store and writes its first event, once.
+fn begin(place: Place, address: Option<&str>) -> Result<(Workspace, bool), Failure> {
     let mut workspace = Workspace::open_at(place, address)?;
-    let made = workspace.store.snapshot()?.state().head.position.number == 0;
-    if made {
-        let id = workspace.place.workspace.id.as_str().to_owned();
-        workspace.decide(&Actor::default(), Observed::default(), |_, _| {
-            Ok((vec![Event::WorkspaceMade { workspace: id }], ()))
-        })?;
+    let id = workspace.place.workspace.id.as_str().to_owned();
+    if workspace.store.snapshot()?.state().head.position.number > 0 {
+        return Ok((workspace, false));
     }
+    let made = workspace.decide(&Actor::default(), Observed::default(), |_, context| {
+        // Asked again under the lock: of two who begin, one writes.
+        match context.next.number {
+            1 => Ok((vec![Event::WorkspaceMade { workspace: id }], true)),
+            _ => Ok((Vec::new(), false)),
+        }
+    })?;
     Ok((workspace, made))
+}
+
+fn make_shared(site: &Site, address: &str, choice: &Choice) -> Result<Place, Failure> {
+    let mut server = Postgres::connect(address)?;
+    if let Choice::Join(wanted) = choice {
+        // Looked for before anything is written here.
+        let missing = |error| match error {
+            crate::store::Error::Missing { .. } => {
+                Failure::NoSuchWorkspace { wanted: wanted.to_string() }
+            }
+            other => Failure::Store(other),
+        };
+        server.open_workspace(wanted.as_str()).map_err(missing)?;
+        let (place, _) = site.initialise_as(Some(wanted.clone()), true)?;
+        if place.workspace.id != *wanted {
+            let here = place.workspace.id.to_string();
+            return Err(Failure::OtherWorkspace { here, wanted: wanted.to_string() });
+        }
+        return Ok(place);
+    }
+    let (root, remote) = origin(site)?;
+    if let (Choice::Unsaid, Some(root)) = (choice, &root) {
+        let known = server.find_workspaces(root, remote.as_deref())?;
+        if !known.is_empty() {
+            let workspaces = known.into_iter().map(|found| found.id).collect();
+            return Err(Failure::KnownThere { workspaces });
+        }
+    }
+    let (place, _) = site.initialise_as(None, true)?;
+    register(site, &mut server, &place.workspace.id)?;
+    Ok(place)
+}
+
+/// Makes the workspace on the server unless it is there.
+fn register(site: &Site, server: &mut Postgres, id: &WorkspaceId) -> Result<(), Failure> {
+    let (root, remote) = origin(site)?;
+    match server.create_workspace(id.as_str(), root.as_deref(), remote.as_deref()) {
+        Ok(()) | Err(crate::store::Error::Exists { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// By what another clone of the same repository is known: its first commit and where it is from.
+fn origin(site: &Site) -> Result<(Option<String>, Option<String>), Failure> {
+    if site.git.is_none() {
+        return Ok((None, None));
+    }
+    let git = Git::in_tree(&site.root)?;
+    let root = git.root_commit()?.map(|oid| oid.as_str().to_owned());
+    Ok((root, git.remote_url()?))
+}
+
+/// Writes `baton.toml` with these zones, unless there is one: that one is kept, whatever it is.
+pub fn write_config(place: &Place, zones: &[Proposed]) -> Result<Config, Failure> {
+    let path = place.root.join(config::FILE_NAME);
+    match publish(&path, survey::baton_toml(zones).as_bytes(), ORDINARY)? {
+        true => Ok(Config::Written),
+        false => Ok(Config::Kept),
+    }
 }
 
 /// The policy that `baton.toml` of this tree would give, if there is one.
@@ -38,20 +237,4 @@ pub fn written_policy(place: &Place) -> Result<Option<Policy>, Failure> {
         None => Ok(None),
         Some((path, text)) => config::compile(&path, &text, Default::default()).map(Some),
     }
-}
-
-/// Puts a policy in force. The caller has made sure that a person wants it.
-pub fn put_in_force(
-    workspace: &mut Workspace,
-    actor: &Actor,
-    policy: &Policy,
-) -> Result<bool, Failure> {
-    workspace.decide(actor, Observed::default(), |view, context| {
-        let current = baton_core::scene::policy(view)?;
-        if current.source_hash == policy.source_hash {
-            return Ok((Vec::new(), false));
-        }
-        let policy = Policy { approved_at: context.now, ..policy.clone() };
-        Ok((vec![Event::PolicySet { policy }], true))
-    })
 }

@@ -100,22 +100,34 @@ pub trait Store: std::fmt::Debug {
     /// A copy that `restore` takes back; never replaces an existing file.
     fn backup(&mut self, to: &Path) -> Result<(), Error>;
 
+    /// A quick look at the whole, for `doctor`; deeper checks are the journal's.
+    fn quick_check(&mut self) -> Result<(), Error> {
+        self.snapshot().map(drop)
+    }
+
     /// In words: which store this is, for `status` and `doctor`.
     fn describe(&self) -> String;
 }
 
-/// Opens the store of a workspace: the shared one at `address`, or its own.
+/// Opens the store of a workspace: the shared one at `address`, or its own. The workspace knows
+/// which of the two it uses; were a forgotten address enough to change that, two halves of a team
+/// would each see an empty store and grant themselves everything.
 pub fn open(
     place: &Place,
     machine: &Machine,
     address: Option<&str>,
 ) -> Result<Box<dyn Store>, Error> {
-    match address {
-        None => {
+    match (place.workspace.shared, address) {
+        (false, None) => {
             let around = Surroundings::of(machine, &place.test_hooks(), &place.store)?;
             Ok(Box::new(sqlite::Sqlite::open_in(&place.store, around)?))
         }
-        Some(address) => Err(Error::BadAddress { detail: address.to_owned() }),
+        (true, Some(address)) => {
+            let server = postgres::Postgres::connect(address)?;
+            Ok(Box::new(server.open_workspace(place.workspace.id.as_str())?))
+        }
+        (true, None) => Err(Error::NoAddress),
+        (false, Some(_)) => Err(Error::OwnStore { path: place.store.clone() }),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::context::{Actor, Proof};
 use baton_core::id::SessionId;
+use baton_core::policy::Standing;
 use baton_core::refusal::Refusal;
 use baton_core::sessions::{Alias, PersonToken, Process};
 use baton_core::view::{Query, parse};
@@ -150,6 +151,16 @@ pub fn terminal_shell(machine: &Machine) -> Option<Process> {
 pub fn agent_above(machine: &Machine) -> bool {
     !matches!(agents::agent_environment(), Ok(None))
         || agents::agent_among(machine.ancestors()).is_some()
+}
+
+/// Whose word this is when something must not be left to agents. Without a person, whoever acts as
+/// a session is taken for an agent, whatever started it.
+pub fn standing(workspace: &Workspace, actor: &Actor) -> Standing {
+    match (actor.person, actor.session.is_some() || agent_above(&workspace.machine)) {
+        (true, _) => Standing::Person,
+        (false, true) => Standing::Agent,
+        (false, false) => Standing::Unattended,
+    }
 }
 
 /// A person is a terminal with no agent above it, or whoever shows the person token.

@@ -31,6 +31,7 @@ pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
     let operation = operation.as_deref();
     let granted = claiming::claim(workspace, actor, cwd, wanted, operation, &mut progress)?;
     desk.answer(&granted, granted_words);
+    desk.remark_policy();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -38,8 +39,12 @@ fn granted_words(granted: &Granted, colour: bool) -> String {
     let what = render::resources(&granted.resources);
     let verb = if granted.already_held { "already held" } else { "claimed" };
     let shared = if granted.mode == Mode::Shared { " (shared)" } else { "" };
+    let zones = match granted.zones.is_empty() {
+        true => String::new(),
+        false => format!(" with the whole zone {}", render::resources(&granted.zones)),
+    };
     let mut text = format!(
-        "{} {what}{shared} until {}, token {}\n",
+        "{} {what}{shared}{zones} until {}, token {}\n",
         paint(verb, Paint::Green, colour),
         render::until(granted.expires_at),
         granted.token
@@ -169,6 +174,7 @@ pub(crate) fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
     let Desk { workspace, actor, cwd, .. } = desk;
     let checked = checking::check(workspace, actor, cwd, wanted)?;
     desk.answer(&checked, checked_words);
+    desk.remark_policy();
     Ok(match checked.verdict {
         Verdict::Allow | Verdict::Warn => ExitCode::SUCCESS,
         Verdict::Ask | Verdict::Deny => ExitCode::from(1),

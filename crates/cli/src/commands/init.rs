@@ -1,30 +1,279 @@
-//! `init`: stand-in until its engineer is done.
+//! `init`: looks, proposes, asks once, and makes what is missing.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use baton_core::context::Actor;
-use baton_engine::setup;
+use baton_core::policy::{Change, Standing};
+use baton_core::refusal::Refusal;
+use baton_core::zones::{Policy, Rule};
+use baton_engine::failure::Failure;
+use baton_engine::place::workspace_file::WorkspaceId;
+use baton_engine::setup::{self, Choice, Config, Plan};
+use baton_engine::survey::Proposed;
+use baton_engine::workspace::Workspace;
+use baton_engine::{policy, user_config, whoami};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::arguments::Common;
-use crate::desk::{self, Outcome};
+use crate::desk::{self, Outcome, hints, remark};
+use crate::render::{Paint, colour_wanted, paint, shown, table};
+use crate::words::Problem;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Init {
-    /// Ask nothing
+    /// Take the proposal and ask nothing
     #[arg(long)]
     yes: bool,
-    /// Clients to wire up: none for now
-    #[arg(long, default_value = "none")]
+    /// Agent clients to wire up: only "none" for now
+    #[arg(long, value_name = "CLIENTS", default_value = "none")]
     agents: String,
+    /// Join this workspace of the shared store (BATON_STORE)
+    #[arg(long, value_name = "ID", conflicts_with = "new")]
+    join: Option<String>,
+    /// Make a workspace of its own even if the shared store knows this repository
+    #[arg(long)]
+    new: bool,
+}
+
+/// What `init` answers.
+#[derive(Debug, Serialize)]
+struct Done {
+    workspace: String,
+    tree: String,
+    store: String,
+    made: bool,
+    config: Config,
+    policy: &'static str,
+    zones: Vec<Proposed>,
+    /// Why the policy was not changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Value>,
 }
 
 pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
-    let _ = (wanted.yes, &wanted.agents);
-    let folder = desk::folder(common)?;
-    let (mut workspace, made) = setup::make(&folder, desk::address().as_deref())?;
-    if let Some(policy) = setup::written_policy(&workspace.place)? {
-        setup::put_in_force(&mut workspace, &Actor::default(), &policy)?;
+    let mut choice = choice(wanted)?;
+    let plan = setup::plan(&desk::folder(common)?)?;
+    if plan.written.is_none() {
+        propose(&plan, wanted)?;
     }
-    desk::print(if made { "made\n" } else { "there already\n" });
-    Ok(ExitCode::SUCCESS)
+    let address = match &plan.site.within {
+        Some(place) => user_config::address_for(place)?,
+        None => user_config::address()?,
+    };
+    let made = match setup::make_in(&plan.site, address.as_deref(), &choice) {
+        Err(Failure::KnownThere { workspaces }) if desk::can_ask() => {
+            choice = joined(&workspaces)?;
+            setup::make_in(&plan.site, address.as_deref(), &choice)
+        }
+        made => made,
+    };
+    let (mut workspace, made) = made?;
+    let config = match &plan.written {
+        Some(_) => Config::Kept,
+        None => setup::write_config(&workspace.place, &plan.proposed)?,
+    };
+    // What is in the file now counts, whoever wrote it.
+    let path = workspace.place.root.join(baton_engine::config::FILE_NAME);
+    let written = setup::written_policy(&workspace.place)?.ok_or(Failure::NoConfig { path })?;
+    let (policy, refused) = put_in_force(common, wanted, &mut workspace, &written)?;
+    let zones = match config {
+        Config::Written => plan.proposed,
+        Config::Kept => zones_of(&written),
+    };
+    let done = Done {
+        workspace: workspace.place.workspace.id.to_string(),
+        tree: workspace.tree.0.clone(),
+        store: workspace.store.describe(),
+        made,
+        config,
+        policy,
+        zones,
+        refused: refused.as_ref().map(|problem| problem.document()["refused"].clone()),
+    };
+    desk::answer(common.json, &done, done_words);
+    if plan.repositories_below > 0 {
+        remark(&format!(
+            "note: {} repositories below this folder belong to this workspace now",
+            plan.repositories_below
+        ));
+    }
+    match refused {
+        None => Ok(ExitCode::SUCCESS),
+        Some(problem) => Ok(desk::say_problem(&problem, false)),
+    }
+}
+
+fn choice(wanted: &Init) -> Result<Choice, Problem> {
+    if wanted.agents != "none" {
+        return Err(Problem::usage(
+            "wiring agent clients comes with a later version; \"none\" is the only value now",
+            "baton init --agents none",
+        ));
+    }
+    match &wanted.join {
+        None if wanted.new => Ok(Choice::New),
+        None => Ok(Choice::Unsaid),
+        Some(text) => match WorkspaceId::parse(text) {
+            Some(id) => Ok(Choice::Join(id)),
+            None => Err(Problem::usage(
+                format!(
+                    "{:?} is not the id of a workspace: 32 digits and letters a-f",
+                    shown(text)
+                ),
+                "baton init --json in a clone that belongs to it shows its id",
+            )),
+        },
+    }
+}
+
+/// Shows the proposal and asks once.
+fn propose(plan: &Plan, wanted: &Init) -> Result<(), Problem> {
+    if wanted.yes {
+        return Ok(());
+    }
+    if !desk::can_ask() {
+        return Err(Problem {
+            exit: 1,
+            code: "needs_yes",
+            message: "there is no terminal to ask on whether the proposed zones are right".into(),
+            next: "baton init --yes".into(),
+            details: serde_json::json!({ "zones": plan.proposed }),
+        });
+    }
+    let colour = colour_wanted(&std::io::stderr());
+    let root = shown(&plan.site.root.display().to_string());
+    remark(&format!("Baton looked at {root} and proposes:\n"));
+    remark(&zones_table(&plan.proposed, colour));
+    remark("Everything else is auto: the first edit claims a file.");
+    match desk::ask("Write this to baton.toml and set up the store?") {
+        true => Ok(()),
+        false => Err(Problem {
+            exit: 1,
+            code: "declined",
+            message: "nothing was changed".into(),
+            next: "write a baton.toml of your own, then baton init".into(),
+            details: serde_json::json!({}),
+        }),
+    }
+}
+
+fn joined(workspaces: &[String]) -> Result<Choice, Problem> {
+    let known = || Problem::from(Failure::KnownThere { workspaces: workspaces.to_vec() });
+    let [only] = workspaces else { return Err(known()) };
+    let question = format!("The shared store knows this repository as workspace {only}. Join it?");
+    match (desk::ask(&question), WorkspaceId::parse(only)) {
+        (true, Some(id)) => Ok(Choice::Join(id)),
+        _ => Err(known()),
+    }
+}
+
+/// Puts the file in force as far as the caller may. A refusal does not undo the rest.
+fn put_in_force(
+    common: &Common,
+    wanted: &Init,
+    workspace: &mut Workspace,
+    written: &Policy,
+) -> Result<(&'static str, Option<Problem>), Problem> {
+    let (actor, standing) = match policy::in_force(workspace)? {
+        // Somebody has to begin, and who that is does not matter.
+        None => (Default::default(), Standing::Unattended),
+        Some(_) => {
+            let actor = whoami::actor(workspace, &hints(common))?;
+            let standing = whoami::standing(workspace, &actor);
+            (actor, standing)
+        }
+    };
+    let approved =
+        super::policy::approve_as(workspace, &actor, standing, written, wanted.yes, None);
+    match approved.map(|approved| approved.policy) {
+        Ok(Change::InForce) => Ok(("in_force", None)),
+        Ok(Change::Unchanged) => Ok(("unchanged", None)),
+        Err(Failure::Refused(refusal @ Refusal::NeedsPerson { .. })) => {
+            let mut problem = Problem::from(Failure::Refused(refusal));
+            problem.message = "baton.toml differs from the policy in force, \
+                and a change of the policy is for a person to decide; the old policy stays"
+                .to_owned();
+            problem.next = "ask a person to run baton policy approve in a terminal".to_owned();
+            Ok(("needs_person", Some(problem)))
+        }
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn zones_of(policy: &Policy) -> Vec<Proposed> {
+    let zone = |zone: &baton_core::zones::Zone| Proposed {
+        paths: zone.paths.iter().map(ToString::to_string).collect(),
+        policy: zone.policy,
+        reason: String::new(),
+    };
+    policy.zones.iter().map(zone).collect()
+}
+
+pub(crate) fn rule_word(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Off => "off",
+        Rule::Auto => "auto",
+        Rule::Append => "append",
+        Rule::Require => "require",
+        Rule::Serial => "serial",
+        Rule::Human => "human",
+    }
+}
+
+fn zones_table(zones: &[Proposed], colour: bool) -> String {
+    let rows: Vec<Vec<String>> = zones
+        .iter()
+        .map(|zone| {
+            let paths: Vec<String> = zone.paths.iter().map(|path| shown(path)).collect();
+            let listed = match paths.len() {
+                0..=3 => paths.join(", "),
+                count => format!("{}, and {} more", paths[..2].join(", "), count - 2),
+            };
+            vec![rule_word(zone.policy).to_owned(), listed, zone.reason.clone()]
+        })
+        .collect();
+    table(&["POLICY", "PATHS", "WHY"], &rows, colour)
+}
+
+/// What was done and what comes next, in at most 12 lines.
+fn done_words(done: &Done, colour: bool) -> String {
+    let good = |text: &str| paint(text, Paint::Green, colour);
+    let mut text = String::new();
+    let (verb, id) = (if done.made { "made" } else { "kept" }, &done.workspace);
+    let _ = writeln!(text, "{}  workspace {id}", good(verb));
+    let _ = writeln!(text, "{}  store {}", good(verb), shown(&done.store));
+    match done.config {
+        Config::Written => {
+            let count = |rule| done.zones.iter().filter(|zone| zone.policy == rule).count();
+            let rules = [Rule::Serial, Rule::Require, Rule::Append];
+            let counted = rules.iter().map(|rule| (count(*rule), rule_word(*rule)));
+            let list: Vec<String> = counted
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, word)| format!("{count} {word}"))
+                .collect();
+            let list = list.join(", ");
+            let _ = writeln!(text, "{} baton.toml: {list}, the rest auto", good("wrote"));
+        }
+        Config::Kept => {
+            let _ = writeln!(text, "{}  baton.toml ({} zones)", good("kept"), done.zones.len());
+        }
+    }
+    let policy = match done.policy {
+        "in_force" => "baton.toml is in force",
+        "unchanged" => "baton.toml is in force, as before",
+        _ => "the policy approved before stays in force",
+    };
+    let _ = writeln!(text, "{}   {policy}", good("now"));
+    if !done.made {
+        return text;
+    }
+    text.push_str("\nnext:\n");
+    if done.config == Config::Written {
+        text.push_str("  git add baton.toml                           share the zones\n");
+    }
+    text.push_str("  eval \"$(baton session start --export)\"       begin to work\n");
+    text.push_str("  baton claim src/                             take what you will edit\n");
+    text.push_str("  baton status                                 see who holds what\n");
+    text
 }

@@ -1,10 +1,153 @@
-//! Stand-in until its engineer is done.
+//! `policy show` and `policy approve`: what of `baton.toml` is in force.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use baton_core::context::Actor;
+use baton_core::policy::{Approved, Change, Difference, Standing};
+use baton_core::refusal::Refusal;
+use baton_core::zones::Zone;
+use baton_engine::failure::Failure;
+use baton_engine::policy::{self, OnDisk, Shown};
+use baton_engine::workspace::Workspace;
+use baton_engine::{config, setup, whoami};
+
+use super::init::rule_word;
 use crate::arguments::Common;
-use crate::desk::Outcome;
+use crate::desk::{self, Desk, Outcome, remark};
+use crate::render::{self, Paint, colour_wanted, paint, shown, table};
+
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Policy {
+    /// The zones in force, and whether baton.toml here differs
     Show,
+    /// Put baton.toml of this tree in force (a person's right)
+    Approve {
+        /// Ask nothing
+        #[arg(long)]
+        yes: bool,
+    },
 }
-pub(crate) fn run(_: &Common, _: &Policy) -> Outcome {
-    todo!()
+
+pub(crate) fn run(common: &Common, wanted: &Policy) -> Outcome {
+    match wanted {
+        Policy::Show => {
+            let mut desk = Desk::open(common)?;
+            let shown = policy::show(&mut desk.workspace)?;
+            desk.answer(&shown, shown_words);
+            Ok(ExitCode::SUCCESS)
+        }
+        Policy::Approve { yes } => approve(&mut Desk::open_as(common, whoami::actor)?, *yes),
+    }
+}
+
+fn approve(desk: &mut Desk, yes: bool) -> Outcome {
+    let path = desk.workspace.place.root.join(config::FILE_NAME);
+    let written =
+        setup::written_policy(&desk.workspace.place)?.ok_or(Failure::NoConfig { path })?;
+    let standing = whoami::standing(&desk.workspace, &desk.actor);
+    let (actor, operation) = (desk.actor.clone(), desk.operation.clone());
+    let workspace = &mut desk.workspace;
+    let approved = approve_as(workspace, &actor, standing, &written, yes, operation.as_deref())?;
+    desk.answer(&approved, |approved: &Approved, colour| match approved.policy {
+        Change::InForce => {
+            format!("{} baton.toml is in force now\n", paint("approved", Paint::Green, colour))
+        }
+        Change::Unchanged => "unchanged: baton.toml says what is in force already\n".to_owned(),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts a policy in force after the person, if there is one to ask, has seen what changes. Without
+/// a terminal only `--yes` counts, and only where there is no sign of an agent.
+pub(crate) fn approve_as(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    standing: Standing,
+    written: &baton_core::zones::Policy,
+    yes: bool,
+    operation: Option<&str>,
+) -> Result<Approved, Failure> {
+    let needs_person =
+        || Failure::Refused(Refusal::NeedsPerson { what: "a change of the policy".to_owned() });
+    if let Some(current) = policy::in_force(workspace)? {
+        let difference = Difference::between(&current, written);
+        if !difference.is_empty() && standing != Standing::Agent && !yes {
+            if !desk::can_ask() {
+                return Err(needs_person());
+            }
+            remark("This changes the policy in force:\n");
+            remark(&difference_words(&difference, colour_wanted(&std::io::stderr())));
+            if !desk::ask("Put baton.toml in force?") {
+                return Err(needs_person());
+            }
+        }
+    }
+    policy::put_in_force(workspace, actor, written, standing, operation)
+}
+
+fn shown_words(found: &Shown, colour: bool) -> String {
+    let mut text = match (found.approved_at, found.zones.is_empty()) {
+        (None, _) => "no policy is in force: everything is auto\n".to_owned(),
+        (Some(at), true) => format!("in force since {}: no zones, all is auto\n", render::ago(at)),
+        (Some(at), false) => {
+            let rows: Vec<Vec<String>> = found
+                .zones
+                .iter()
+                .map(|zone| vec![rule_word(zone.policy).to_owned(), paths_of(zone)])
+                .collect();
+            let zones = table(&["POLICY", "PATHS"], &rows, colour);
+            format!("in force, approved {}; the last match wins:\n{zones}", render::ago(at))
+        }
+    };
+    for (name, capacity) in &found.capacities {
+        let _ = writeln!(text, "@{}: {capacity} in all", shown(name));
+    }
+    let (sentence, next) = match found.on_disk {
+        OnDisk::Same => ("baton.toml here says the same".to_owned(), None),
+        OnDisk::Missing => ("there is no baton.toml in this tree".to_owned(), None),
+        OnDisk::Broken => {
+            let why = found.broken.as_deref().unwrap_or_default();
+            (format!("baton.toml here cannot be used: {}", shown(why)), None)
+        }
+        OnDisk::Differs => {
+            ("baton.toml here differs:".to_owned(), Some("baton policy approve, by a person"))
+        }
+        OnDisk::NothingInForce => {
+            ("baton.toml here is not in force yet".to_owned(), Some("baton policy approve"))
+        }
+    };
+    let _ = writeln!(text, "{sentence}");
+    if let Some(difference) = &found.difference {
+        text.push_str(&difference_words(difference, colour));
+    }
+    if let Some(next) = next {
+        let _ = writeln!(text, "{}: {next}", paint("next", Paint::Cyan, colour));
+    }
+    text
+}
+
+fn paths_of(zone: &Zone) -> String {
+    let paths: Vec<String> = zone.paths.iter().map(|path| shown(&path.to_string())).collect();
+    paths.join(", ")
+}
+
+fn difference_words(difference: &Difference, colour: bool) -> String {
+    let mut text = String::new();
+    let mut line = |sign: &str, tint, zone: &Zone| {
+        let words = format!("{sign} {:<7}  {}", rule_word(zone.policy), paths_of(zone));
+        let _ = writeln!(text, "  {}", paint(&words, tint, colour));
+    };
+    difference.removed.iter().for_each(|zone| line("-", Paint::Red, zone));
+    difference.added.iter().for_each(|zone| line("+", Paint::Green, zone));
+    if difference.reordered {
+        text.push_str("  the zones come in another order, and the last match wins\n");
+    }
+    for change in &difference.capacities {
+        let amount =
+            |amount: Option<u32>| amount.map_or("one holder".to_owned(), |it| it.to_string());
+        let (from, to) = (amount(change.from), amount(change.to));
+        let _ = writeln!(text, "  {}: {from} becomes {to}", shown(&change.resource));
+    }
+    text
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use baton_engine::copies::{self, Backup, Info, Restored};
 use baton_engine::failure::Failure;
 use baton_engine::place::Place;
+use baton_engine::user_config;
 use serde_json::json;
 
 use crate::arguments::Common;
@@ -71,8 +72,9 @@ fn backup(desk: &mut Desk, file: &Path) -> Outcome {
 
 fn restore(common: &Common, file: &Path, yes: bool, other_workspace: bool) -> Outcome {
     let cwd = desk::folder(common)?;
-    let (file, address) = (cwd.join(file), desk::address());
+    let file = cwd.join(file);
     let place = Place::find(&cwd).map_err(Failure::from)?;
+    let address = user_config::address_for(&place)?;
     copies::may_restore(&place, address.as_deref(), &desk::hints(common))?;
     let foreign = copies::foreign(&place, address.as_deref(), &file).map_err(of_backup)?;
     if let Some(found) = foreign.filter(|_| !other_workspace) {

@@ -108,6 +108,15 @@ impl Git {
         Ok(filters)
     }
 
+    /// Every file of the tree that git tracks or would track. Names that are not UTF-8 are left
+    /// out: this is for looking around, not for judging.
+    pub fn list_files(&self) -> Result<Vec<String>, Error> {
+        let options = ["-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
+        let output = self.call("ls-files").options(&options).bytes()?;
+        let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.filter_map(|name| std::str::from_utf8(name).ok()).map(str::to_owned).collect())
+    }
+
     /// What HEAD names; nothing before the first commit.
     pub fn head(&self) -> Result<Option<Oid>, Error> {
         self.resolve("HEAD^{commit}")

@@ -20,6 +20,8 @@ use super::Error;
 pub const VERSION: u64 = 1;
 const ID_CHARS: usize = 32;
 const FILE_BYTES_MAX: usize = 4096;
+/// Readable by its owner alone.
+pub(crate) const PRIVATE: u32 = 0o600;
 
 macro_rules! random_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -103,7 +105,7 @@ impl TreeId {
             return Self::in_file(path, &text);
         }
         let fresh = Self::fresh()?;
-        if publish(path, format!("{fresh}\n").as_bytes())? {
+        if publish(path, format!("{fresh}\n").as_bytes(), PRIVATE)? {
             return Ok(fresh);
         }
         match read_small(path)? {
@@ -135,12 +137,21 @@ pub struct WorkspaceFile {
     pub id: WorkspaceId,
     /// The main tree; a workspace of a bare repository has none.
     pub tree: Option<TreeId>,
+    /// Its records are on a shared store. Where that is, the user says and never this file; but
+    /// without it a forgotten `BATON_STORE` would quietly split the workspace in two.
+    pub shared: bool,
 }
 
 impl WorkspaceFile {
-    pub(super) fn fresh(with_tree: bool) -> Result<Self, Error> {
+    /// A new tree of the workspace `id`, or of a new one.
+    pub(super) fn fresh(
+        id: Option<WorkspaceId>,
+        with_tree: bool,
+        shared: bool,
+    ) -> Result<Self, Error> {
         let tree = if with_tree { Some(TreeId::fresh()?) } else { None };
-        Ok(Self { id: WorkspaceId::fresh()?, tree })
+        let id = id.map_or_else(WorkspaceId::fresh, Ok)?;
+        Ok(Self { id, tree, shared })
     }
 
     /// What is at `path`. The owner is judged before a byte is believed: what another user left
@@ -159,7 +170,7 @@ impl WorkspaceFile {
 
     fn parse(path: &Path, text: &str) -> Result<Self, Error> {
         let malformed = |line| Error::Malformed { path: path.to_path_buf(), line };
-        let (mut version, mut id, mut tree) = (None, None, None);
+        let (mut version, mut id, mut tree, mut shared) = (None, None, None, None);
         for (index, line) in text.lines().enumerate() {
             let line_number = index + 1;
             let line = line.trim();
@@ -189,6 +200,10 @@ impl WorkspaceFile {
                     tree = quoted().and_then(TreeId::parse);
                     tree.is_some()
                 }
+                "shared" if shared.is_none() => {
+                    shared = value.parse::<bool>().ok();
+                    shared.is_some()
+                }
                 _ => false,
             };
             if !understood {
@@ -196,7 +211,7 @@ impl WorkspaceFile {
             }
         }
         let id = id.ok_or_else(|| malformed(text.lines().count() + 1))?;
-        Ok(Self { id, tree })
+        Ok(Self { id, tree, shared: shared.unwrap_or(false) })
     }
 
     fn render(&self) -> String {
@@ -205,12 +220,15 @@ impl WorkspaceFile {
         if let Some(tree) = &self.tree {
             text.push_str(&format!("tree = \"{tree}\"\n"));
         }
+        if self.shared {
+            text.push_str("shared = true\n");
+        }
         text
     }
 
     /// Writes the file unless there is one; returns what is there, and whether it is ours.
     pub(super) fn publish(self, path: &Path) -> Result<(Self, bool), Error> {
-        if publish(path, self.render().as_bytes())? {
+        if publish(path, self.render().as_bytes(), PRIVATE)? {
             return Ok((self, true));
         }
         match read_small(path)? {
@@ -276,14 +294,14 @@ pub(super) fn is_absent(kind: ErrorKind) -> bool {
 
 /// Makes `path` with this content unless it exists: `true` if it was us. The content is complete
 /// and on disk before the name appears, and a hard link, unlike a rename, never replaces a winner.
-fn publish(path: &Path, content: &[u8]) -> Result<bool, Error> {
+pub(crate) fn publish(path: &Path, content: &[u8], mode: u32) -> Result<bool, Error> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.new", random_hex()?));
     let draft = path.with_file_name(name);
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .mode(mode)
         .open(&draft)
         .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()));
     let linked = written.and_then(|()| fs::hard_link(&draft, path));
@@ -307,8 +325,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_and_is_toml() {
-        for with_tree in [true, false] {
-            let file = WorkspaceFile::fresh(with_tree).unwrap();
+        for flag in [true, false] {
+            let file = WorkspaceFile::fresh(None, flag, !flag).unwrap();
             assert_eq!(parse(&file.render()).unwrap(), file);
             let table: toml::Table = file.render().parse().unwrap();
             assert_eq!(table["id"].as_str(), Some(file.id.as_str()));

@@ -30,6 +30,10 @@ pub enum Error {
     Unreachable { detail: String },
     #[error("this address of a store cannot be read: {detail}")]
     BadAddress { detail: String },
+    #[error("this workspace is on a shared store, and nothing says where that is")]
+    NoAddress,
+    #[error("this workspace has its own store, {path}, and BATON_STORE names another")]
+    OwnStore { path: PathBuf },
     #[error("whether the change was made is unknown: {detail}")]
     OutcomeUnknown { detail: String },
     #[error("{path} is there already")]

@@ -138,7 +138,7 @@ impl Sqlite {
 
     /// Cuts the log to nothing. Copying alone is not enough: how far the log was copied stands in
     /// shared memory, which ends with its last user, and the next one would copy it all again. The
-    /// gate is held, because a writer would meet SQLite's lock and fail. Readers are not waited for.
+    /// gate is held, because a writer would meet SQLite's lock and fail. No reader is waited for.
     fn end_log(&self) {
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -336,6 +336,18 @@ impl Store for Sqlite {
         self.follow_file()?;
         state::check_version(&self.connection, &self.path)?;
         backup::copy_out(&self.connection, &self.path, to)
+    }
+
+    fn quick_check(&mut self) -> Result<(), Error> {
+        self.follow_file()?;
+        let found: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| fault::not_done(&self.path, &error))?;
+        match found.as_str() {
+            "ok" => self.snapshot().map(drop),
+            _ => Err(Error::Corrupt { path: self.path.clone(), detail: found }),
+        }
     }
 
     fn describe(&self) -> String {

@@ -152,3 +152,20 @@ fn a_synced_commit_empties_a_shorter_log() {
     let (log, done) = frames(&path);
     assert_eq!(log, done);
 }
+
+/// How far a log was copied is forgotten when nobody has it open, so copying alone would have every
+/// process that is alone copy the whole log again.
+#[test]
+fn processes_that_are_alone_end_the_log() {
+    let fixture = InFolder::new();
+    let mut ended = 0;
+    let mut before = 0;
+    for n in 0..700 {
+        write(&mut fixture.sqlite(), &[alias(&format!("a{n}"), &"x".repeat(5_000))]).unwrap();
+        let now = std::fs::metadata(fixture.file("store.db-wal")).unwrap().len();
+        assert!(now < 1_100 * 4_120, "{now} bytes");
+        ended += u32::from(now < before);
+        before = now;
+    }
+    assert!((1..10).contains(&ended), "{ended} times");
+}

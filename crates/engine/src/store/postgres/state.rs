@@ -44,6 +44,15 @@ impl Id {
         &self.0
     }
 
+    /// The number of the queue in front of the workspace's row. A row's lock goes to whoever asks
+    /// at the right moment, so waiters starve; an advisory lock of the transaction goes in turn.
+    fn queue(&self) -> i64 {
+        let hash = blake3::hash(self.0.as_bytes());
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&hash.as_bytes()[..8]);
+        i64::from_le_bytes(bytes)
+    }
+
     pub(super) fn channel(&self) -> String {
         format!("baton_{}", self.0)
     }
@@ -107,16 +116,17 @@ pub(super) fn open(
 }
 
 fn opening_sql(id: &Id, opening: &Opening) -> String {
-    let id = id.as_str();
+    let (queue, id) = (id.queue(), id.as_str());
     let begin = match opening {
-        // The lock timeout counts for each of the two waits a busy row takes; the statement
-        // timeout bounds them together. Zero would mean no limit.
+        // The queue and a busy row are waited for one after the other, each with these limits; the
+        // row is free by then unless somebody works on the tables by hand. Zero would mean none.
         Opening::Decide(patience) => {
             let patience = patience.as_millis().clamp(1, PATIENCE_MS_MAX);
             format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
                  SET LOCAL idle_in_transaction_session_timeout = {IDLE_UNDER_LOCK_MS_MAX}; \
                  SET LOCAL lock_timeout = {patience}; SET LOCAL statement_timeout = {patience}; \
+                 SELECT pg_advisory_xact_lock({queue}); \
                  SELECT FROM baton.workspaces WHERE id = '{id}' FOR UPDATE; "
             )
         }

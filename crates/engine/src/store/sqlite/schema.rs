@@ -23,7 +23,7 @@ pub(super) const APPLICATION_ID: i32 = 0x4261_746e;
 pub(super) const TABLES: &[(&str, usize)] =
     &[("records", 4), ("entries", 4), ("journal", 8), ("meta", 2), ("traces", 2)];
 
-/// The views are for people with `sqlite3`. Every open parses them (2 µs each), so they are few.
+/// The views are for people with `sqlite3`. Every open parses them (7 µs each): few and short.
 const TABLES_SQL: &str = "
 CREATE TABLE records(kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,
     body TEXT NOT NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID;
@@ -34,14 +34,11 @@ CREATE TABLE journal(number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, at INTE
     hash TEXT NOT NULL);
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE traces(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE VIEW claims AS SELECT key AS claim, body->>'token' AS token, body->>'name' AS holder,
-    body->>'scope' AS scope, body->>'mode' AS mode, body->>'expires_at' AS expires_at,
-    body->>'resources' AS resources FROM records WHERE kind='claim';
-CREATE VIEW sessions AS SELECT key AS session, body->>'name' AS name, body->>'life' AS life,
-    body->>'client' AS client, body->>'expires_at' AS expires_at
-    FROM records WHERE kind='session';
-CREATE VIEW waiters AS SELECT key AS waiter, body->>'name' AS name,
-    body->>'queued_at' AS queued_at, body->>'resources' AS resources
+CREATE VIEW claims AS SELECT body->>'token' token, body->>'name' name,
+    body->>'resources' resources, body->>'expires_at' expires_at FROM records WHERE kind='claim';
+CREATE VIEW sessions AS SELECT body->>'name' name, body->>'life' life,
+    body->>'expires_at' expires_at FROM records WHERE kind='session';
+CREATE VIEW waiters AS SELECT body->>'name' name, body->>'resources' resources
     FROM records WHERE kind='waiter';
 ";
 

@@ -1,0 +1,133 @@
+//! How the demo looks: one line that is drawn anew for each run, then a small table.
+//!
+//! On a terminal the line moves; on a pipe each run is one plain line; with JSON there is nothing
+//! but the document.
+
+use std::io::{IsTerminal, Write};
+
+use super::Tally;
+use crate::desk;
+use crate::render::{Paint, colour_wanted, paint};
+
+const BAR_CELLS: usize = 24;
+const TITLE_WIDTH: usize = 13;
+
+#[derive(Debug)]
+pub(super) struct Screen {
+    silent: bool,
+    moving: bool,
+    colour: bool,
+}
+
+impl Screen {
+    pub(super) fn new(json: bool) -> Self {
+        let out = std::io::stdout();
+        let moving = !json && out.is_terminal();
+        Self { silent: json, moving, colour: !json && colour_wanted(&out) }
+    }
+
+    pub(super) fn open(&self, agents: u8, files: usize) {
+        if self.silent {
+            return;
+        }
+        let heading = format!("{agents} agents, {files} files, one scratch repository.");
+        desk::print(&format!(
+            "{}\n{}\n\n",
+            paint(&heading, Paint::Bold, self.colour),
+            paint(
+                "Each agent is a process: it reads a file, thinks a moment, writes it back.",
+                Paint::Dim,
+                self.colour
+            ),
+        ));
+    }
+
+    pub(super) fn progress(&self, title: &str, part: f64, tally: &Tally) {
+        if self.moving {
+            self.draw(&self.line(title, part, tally), false);
+        }
+    }
+
+    pub(super) fn done(&self, title: &str, tally: &Tally) {
+        if !self.silent {
+            self.draw(&self.line(title, 1.0, tally), true);
+        }
+    }
+
+    fn draw(&self, line: &str, last: bool) {
+        let mut out = std::io::stdout().lock();
+        let (home, clear) = if self.moving { ("\r", "\u{1b}[K") } else { ("", "") };
+        let end = if last { "\n" } else { "" };
+        let _ = write!(out, "{home}{line}{clear}{end}").and_then(|()| out.flush());
+    }
+
+    fn line(&self, title: &str, part: f64, tally: &Tally) -> String {
+        let bar = if self.moving { format!("{}  ", self.bar(part)) } else { String::new() };
+        let lost = format!("{:>4} lost", tally.edits_lost);
+        let lost = match tally.edits_lost {
+            0 => paint(&lost, Paint::Green, self.colour),
+            _ => paint(&lost, Paint::Red, self.colour),
+        };
+        format!(
+            "  {title:<TITLE_WIDTH$}  {bar}{:>5} edits  {lost}  {:>4} refused  {:>4.1} s",
+            tally.edits_made, tally.conflicts_refused, tally.seconds
+        )
+    }
+
+    fn bar(&self, part: f64) -> String {
+        let filled = ((part * BAR_CELLS as f64).round() as usize).min(BAR_CELLS);
+        let rest = "░".repeat(BAR_CELLS - filled);
+        let filled = paint(&"█".repeat(filled), Paint::Cyan, self.colour);
+        format!("{filled}{}", paint(&rest, Paint::Dim, self.colour))
+    }
+
+    pub(super) fn close(&self, without: &Tally, with: &Tally, kept: Option<&str>) {
+        let kept = kept.map(|folder| format!("\nKept: {folder}\n")).unwrap_or_default();
+        let text = format!("\n{}\n{}{kept}", self.table(without, with), self.words(without));
+        desk::print(&text);
+    }
+
+    fn table(&self, without: &Tally, with: &Tally) -> String {
+        let heading = format!("  {:<18}{:>15}{:>15}", "", "without Baton", "with Baton");
+        let mut text = paint(&heading, Paint::Dim, self.colour);
+        text.push('\n');
+        let mut row = |name: &str, one: String, two: String| {
+            text.push_str(&format!("  {name:<18}{one}{two}\n"));
+        };
+        let plain = |count: usize| format!("{count:>15}");
+        row("edits made", plain(without.edits_made), plain(with.edits_made));
+        row("edits lost", self.lost(without), self.lost(with));
+        row("conflicts refused", format!("{:>15}", "none"), plain(with.conflicts_refused));
+        let time = |tally: &Tally| format!("{:>13.1} s", tally.seconds);
+        row("time", time(without), time(with));
+        text
+    }
+
+    fn lost(&self, tally: &Tally) -> String {
+        let part = 100.0 * tally.edits_lost as f64 / tally.edits_made.max(1) as f64;
+        let text = match tally.edits_lost {
+            0 => format!("{:>15}", 0),
+            lost => format!("{:>15}", format!("{lost} ({part:.0} %)")),
+        };
+        let colour = if tally.edits_lost == 0 { Paint::Green } else { Paint::Red };
+        paint(&text, colour, self.colour)
+    }
+
+    fn words(&self, without: &Tally) -> String {
+        let lost = match without.edits_lost {
+            0 => "This time the first run was lucky; run it again with more agents.".to_owned(),
+            _ => "The lost edits were overwritten by an agent that had read the file before \
+                  them.\nWith Baton each agent claimed its file first, and a refused one worked \
+                  elsewhere or waited."
+                .to_owned(),
+        };
+        let command = |words: &str| paint(words, Paint::Cyan, self.colour);
+        format!(
+            "{lost}\n\nNext, in your own repository: {}, then {} in one terminal\nand {} in \
+             another.\n",
+            command("baton init"),
+            command("baton claim src/"),
+            command("baton check src/"),
+        )
+    }
+}

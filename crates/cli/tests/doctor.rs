@@ -1,0 +1,108 @@
+//! `baton doctor`: the truth about what works here.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::harness::{Said, Scratch};
+
+fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().unwrap();
+    checks.iter().find(|line| line["check"] == name).unwrap_or_else(|| panic!("{name}: {report}"))
+}
+
+#[test]
+fn a_fresh_workspace_has_no_problem() {
+    let scratch = Scratch::workspace();
+    let said = scratch.baton(&["doctor"]).ok();
+    assert!(!said.out.contains("problem"), "{said:?}");
+    let report = scratch.baton(&["doctor", "--json"]).ok().json();
+    for name in ["git", "workspace", "filesystem", "privacy", "store", "journal", "clock", "policy"]
+    {
+        assert_eq!(check(&report, name)["state"], "ok", "{report}");
+    }
+}
+
+#[test]
+fn lesson_12_an_unguarded_door_is_told() {
+    let report = Scratch::workspace().baton(&["doctor", "--json"]).ok().json();
+    for door in ["edit door", "shell door", "git door"] {
+        assert_eq!(check(&report, door)["state"], "warning");
+        let detail = check(&report, door)["detail"].as_str().unwrap();
+        assert!(detail.contains("not guarded yet"), "{detail}");
+    }
+}
+
+#[test]
+fn without_a_workspace_that_is_the_problem() {
+    let scratch = Scratch::repository();
+    let said = scratch.baton(&["doctor", "--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let report = said.json();
+    assert_eq!(check(&report, "workspace")["state"], "problem");
+    assert_eq!(check(&report, "workspace")["next"], "baton init");
+}
+
+#[test]
+fn lesson_13_a_store_that_cannot_be_read_is_never_fine() {
+    let scratch = Scratch::workspace();
+    std::fs::write(scratch.store().join("store.db"), "this is no database at all").unwrap();
+    let said = scratch.baton(&["doctor", "--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(check(&said.json(), "store")["state"], "problem");
+    std::fs::remove_file(scratch.store().join("store.db")).unwrap();
+    let said = scratch.baton(&["doctor", "--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(!scratch.store().join("store.db").exists(), "looking makes nothing");
+}
+
+#[test]
+fn a_network_filesystem_is_a_problem() {
+    let scratch = Scratch::workspace();
+    let said = scratch.command(&["doctor", "--json"]).env("BATON_TEST_FILESYSTEM", "nfs").output();
+    let said = Said::from(said.unwrap());
+    assert_eq!(said.code, 1, "{said:?}");
+    let report = said.json();
+    assert!(check(&report, "filesystem")["detail"].as_str().unwrap().contains("nfs"), "{report}");
+}
+
+#[test]
+fn what_others_could_read_is_told() {
+    let scratch = Scratch::workspace();
+    std::fs::set_permissions(scratch.store(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let settings = scratch.path("home/.config/baton");
+    std::fs::create_dir_all(&settings).unwrap();
+    let text = "store = \"postgres://me:geheim@db/baton\"\n";
+    std::fs::write(settings.join("config.toml"), text).unwrap();
+    let said = scratch.baton(&["doctor", "--json"]).ok();
+    assert!(!said.out.contains("geheim"), "{said:?}");
+    let report = said.json();
+    for name in ["privacy", "settings"] {
+        assert_eq!(check(&report, name)["state"], "warning", "{report}");
+        assert!(check(&report, name)["next"].as_str().unwrap().starts_with("chmod "), "{report}");
+    }
+}
+
+#[test]
+fn sessions_of_dead_processes_and_a_changed_file_are_told() {
+    let scratch = Scratch::workspace();
+    let (session, mut process) = scratch.session_with_process("ann");
+    scratch.acts(&session, &["claim", "src/"]).ok();
+    process.end();
+    scratch.write("baton.toml", "[[zone]]\npaths = [\"src/\"]\npolicy = \"off\"\n");
+    let report = scratch.baton(&["doctor", "--json"]).ok().json();
+    let detail = check(&report, "sessions")["detail"].as_str().unwrap();
+    assert!(detail.contains("ann") && detail.contains("1 claims"), "{detail}");
+    assert_eq!(check(&report, "policy")["state"], "warning");
+    let agent = scratch.command(&["doctor"]).env("CLAUDECODE", "1").output().unwrap();
+    assert!(Said::from(agent).ok().out.contains("an agent"));
+}
+
+#[test]
+fn a_restart_of_the_machine_shows() {
+    let scratch = Scratch::workspace();
+    scratch.allow_test_hooks();
+    let said = scratch.command(&["doctor"]).env("BATON_TEST_BOOT_ID", "another").output().unwrap();
+    let said = Said::from(said).ok();
+    assert!(said.out.contains("epoch 2 begins with the next"), "{said:?}");
+}

@@ -1,0 +1,109 @@
+//! `init` on a shared store: making, finding and joining a workspace.
+
+use baton_testing::cluster;
+
+use crate::harness::{Said, Scratch};
+
+/// A fresh database, or nothing where there is no PostgreSQL.
+fn address() -> Option<String> {
+    match cluster::shared() {
+        Ok(server) => Some(server.address(&server.create_database().unwrap())),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// A second clone of the same repository.
+fn clone_of(scratch: &Scratch) -> Scratch {
+    let clone = Scratch::repository();
+    std::fs::remove_dir_all(clone.root()).unwrap();
+    let (from, to) = (scratch.root(), clone.root());
+    std::fs::create_dir(&to).unwrap();
+    clone.git(&["clone", "-q", from.to_str().unwrap(), "."]);
+    clone
+}
+
+#[test]
+fn two_clones_share_one_workspace_when_a_person_says_so() {
+    let Some(address) = address() else { return };
+    let origin = Scratch::repository();
+    let one = clone_of(&origin).on_store(&address);
+    let two = clone_of(&origin).on_store(&address);
+    let made = one.baton(&["init", "--yes", "--json"]).ok().json();
+    assert_eq!(made["made"], true, "{made}");
+    assert!(!made["store"].to_string().contains("baton-test"), "{made}");
+    assert!(!one.store().join("store.db").exists(), "one source of truth");
+    assert_eq!(one.baton(&["init", "--json"]).ok().json()["made"], false);
+    let id = made["workspace"].as_str().unwrap();
+
+    let refused = two.baton(&["init", "--yes"]).refused(1);
+    assert!(refused.err.contains(&format!("next: baton init --join {id}")), "{refused:?}");
+    assert!(!two.store().exists() && !two.root().join("baton.toml").exists());
+    let joined = two.baton(&["init", "--yes", "--join", id, "--json"]).ok().json();
+    assert_eq!(joined["workspace"], made["workspace"]);
+    assert_ne!(joined["tree"], made["tree"]);
+    assert_eq!(joined["made"], false);
+    two.baton(&["init", "--yes", "--join", id]).ok();
+
+    let (ann, bob) = (one.session("ann"), two.session("bob"));
+    one.acts(&ann, &["claim", "src/a.rs"]).ok();
+    let held = two.acts(&bob, &["claim", "src/"]).refused(1);
+    assert!(held.err.contains("ann"), "{held:?}");
+    let report = two.baton(&["doctor"]).ok();
+    assert!(report.out.contains("PostgreSQL"), "{report:?}");
+    assert!(report.out.contains("sound"), "{report:?}");
+}
+
+#[test]
+fn a_clone_belongs_to_one_workspace() {
+    let Some(address) = address() else { return };
+    let origin = Scratch::repository();
+    let one = clone_of(&origin).on_store(&address);
+    let two = clone_of(&origin).on_store(&address);
+    let first = one.baton(&["init", "--yes", "--json"]).ok().json();
+    let second = two.baton(&["init", "--yes", "--new", "--json"]).ok().json();
+    assert_ne!(first["workspace"], second["workspace"]);
+    let wanted = first["workspace"].as_str().unwrap();
+    let said = two.baton(&["init", "--yes", "--join", wanted]).refused(1);
+    assert!(said.err.contains(second["workspace"].as_str().unwrap()), "{said:?}");
+    let three = clone_of(&origin).on_store(&address);
+    let nobody = "00000000000000000000000000000000";
+    three.baton(&["init", "--yes", "--join", nobody]).refused(1);
+    assert!(!three.store().exists());
+    let both = three.baton(&["init", "--yes", "--json"]);
+    assert_eq!(both.json()["refused"]["workspaces"].as_array().unwrap().len(), 2, "{both:?}");
+}
+
+#[test]
+fn lesson_26_a_forgotten_address_splits_nothing() {
+    let Some(address) = address() else { return };
+    let scratch = Scratch::repository();
+    let mut init = scratch.command(&["init", "--yes"]);
+    Said::from(init.env("BATON_STORE", &address).output().unwrap()).ok();
+    for words in [&["claims"][..], &["init", "--yes"], &["session", "start"]] {
+        let said = scratch.baton(words).refused(4);
+        assert!(said.err.contains("shared store"), "{said:?}");
+    }
+    assert!(!scratch.store().join("store.db").exists());
+    let settings = scratch.path("home/.config/baton");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("config.toml"), format!("store = \"{address}\"\n")).unwrap();
+    scratch.baton(&["claims"]).ok();
+}
+
+#[test]
+fn a_person_is_asked_whether_to_join() {
+    let Some(address) = address() else { return };
+    let origin = Scratch::repository();
+    let one = clone_of(&origin).on_store(&address);
+    let two = clone_of(&origin).on_store(&address);
+    let made = one.baton(&["init", "--yes", "--json"]).ok().json();
+    let Some(no) = two.on_terminal(&["init", "--yes"], "n\n") else { return };
+    assert_eq!(no.code, 1, "{no:?}");
+    assert!(no.out.contains("Join it? [Y/n]"), "{no:?}");
+    let yes = two.on_terminal(&["init", "--yes"], "y\n").unwrap();
+    assert_eq!(yes.code, 0, "{yes:?}");
+    assert!(yes.out.contains(made["workspace"].as_str().unwrap()), "{yes:?}");
+}

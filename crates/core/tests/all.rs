@@ -1,0 +1,35 @@
+//! Every test of the rules that needs a whole world, in one binary.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper of a test may fail the test"
+)]
+
+mod claims;
+mod events;
+mod lessons;
+mod model;
+mod naive;
+mod operations;
+mod sessions;
+mod waiting;
+mod world;
+mod zones;
+
+/// A file that no `mod` line names would never run.
+#[test]
+fn no_test_file_is_forgotten() {
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    let named: Vec<&str> = include_str!("all.rs")
+        .lines()
+        .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'))
+        .collect();
+    for entry in std::fs::read_dir(here).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "all") {
+            assert!(named.contains(&module), "tests/{name} is not named in all.rs");
+        }
+    }
+}

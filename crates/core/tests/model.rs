@@ -1,0 +1,599 @@
+//! Random stories, judged after every step by the naive rules (S1–S5, S8–S10, S14).
+//!
+//! The naive rules say whether an act should succeed; a ledger remembers every promise that was
+//! made and finds one that is broken; at the end everyone who waits must be served, and the journal
+//! must rebuild the records. `PROPTEST_CASES` sets how many stories are told.
+
+use std::collections::BTreeMap;
+
+use baton_core::check::{Because, Verdict};
+use baton_core::claim::{Claim, Hold, Holder, Mode, Scope};
+use baton_core::claims::letting_go::{Target, Which};
+use baton_core::claims::{Answer, Granted, Request};
+use baton_core::context::Life;
+use baton_core::id::{ClaimId, SessionId, Token};
+use baton_core::refusal::Refusal;
+use baton_core::resource::Resource;
+use baton_core::sessions;
+use baton_core::time::{Moment, Span};
+use proptest::prelude::*;
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
+
+use crate::naive::{self, Plain, Things};
+use crate::world::{World, resource, resources};
+
+const SESSIONS: &[(&str, &str)] = &[("ann", "t1"), ("bob", "t1"), ("cat", "t2"), ("dan", "t2")];
+const CALLERS: &[&str] = &["ann", "ann/x", "ann/y", "bob", "cat", "dan"];
+
+prop_state_machine! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        max_shrink_iters: 20_000,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn s1_to_s14_random_stories_keep_every_promise(sequential 1..60 => Story);
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    Claim { who: &'static str, asked: Vec<&'static str>, terms: Terms },
+    Look { who: &'static str },
+    Release { who: &'static str, text: &'static str },
+    ReleaseAll { who: &'static str },
+    Renew { who: &'static str },
+    Active { who: &'static str },
+    Check { who: &'static str, text: &'static str, token: Option<usize> },
+    Ask { who: &'static str, text: &'static str },
+    Revoke { text: &'static str },
+    RevokeAll { session: &'static str },
+    Settle { claim: usize },
+    Pass { millis: u64 },
+    End { session: &'static str, grace: bool },
+    Return { session: usize },
+    Die { session: &'static str },
+    Appear { session: &'static str, life: Life, dirty: Option<&'static str> },
+    RaiseEpoch,
+    FailOver,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    shared: bool,
+    wide: bool,
+    ttl: Span,
+    wait: Option<Span>,
+    priority: u8,
+}
+
+/// Only makes up stories; what must hold is said by the naive rules over the world.
+#[derive(Debug)]
+pub(crate) struct Story;
+
+impl ReferenceStateMachine for Story {
+    type State = ();
+    type Transition = Act;
+
+    fn init_state() -> BoxedStrategy<()> {
+        Just(()).boxed()
+    }
+
+    fn transitions((): &()) -> BoxedStrategy<Act> {
+        let who = || prop::sample::select(CALLERS);
+        let session = || (0..SESSIONS.len()).prop_map(|index| SESSIONS[index].0);
+        let text = || (0..naive::TEXTS.len()).prop_map(|index| naive::TEXTS[index].0);
+        let name = || prop::sample::select(naive::NAMES);
+        let thing = || prop_oneof![4 => text(), 1 => name()];
+        let asked = prop::collection::vec(thing(), 1..4);
+        let millis = [1, 500, 4_000, 9_000, 11_000, 31_000, 61_000, 400_000, 700_000];
+        let life = prop::sample::select(&[Life::Alive, Life::Dead, Life::Unknown][..]);
+        prop_oneof![
+            30 => (who(), asked, terms())
+                .prop_map(|(who, asked, terms)| Act::Claim { who, asked, terms }),
+            12 => who().prop_map(|who| Act::Look { who }),
+            6 => (who(), thing()).prop_map(|(who, text)| Act::Release { who, text }),
+            2 => who().prop_map(|who| Act::ReleaseAll { who }),
+            4 => who().prop_map(|who| Act::Renew { who }),
+            4 => who().prop_map(|who| Act::Active { who }),
+            8 => (who(), text(), prop::option::of(0_usize..8))
+                .prop_map(|(who, text, token)| Act::Check { who, text, token }),
+            2 => (who(), text()).prop_map(|(who, text)| Act::Ask { who, text }),
+            1 => thing().prop_map(|text| Act::Revoke { text }),
+            1 => session().prop_map(|session| Act::RevokeAll { session }),
+            2 => (0_usize..8).prop_map(|claim| Act::Settle { claim }),
+            12 => prop::sample::select(millis.to_vec()).prop_map(|millis| Act::Pass { millis }),
+            3 => (session(), any::<bool>())
+                .prop_map(|(session, grace)| Act::End { session, grace }),
+            4 => (0..SESSIONS.len()).prop_map(|session| Act::Return { session }),
+            2 => session().prop_map(|session| Act::Die { session }),
+            4 => (session(), life, prop::option::of(text()))
+                .prop_map(|(session, life, dirty)| Act::Appear { session, life, dirty }),
+            1 => Just(Act::RaiseEpoch),
+            1 => Just(Act::FailOver),
+        ]
+        .boxed()
+    }
+
+    fn apply((): (), _: &Act) {}
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    let ttl = prop::sample::select(vec![10, 60, 600]).prop_map(Span::seconds);
+    let wait = prop::option::of(prop::sample::select(vec![5, 60, 3_600]).prop_map(Span::seconds));
+    let priority = prop_oneof![3 => Just(0), 1 => 0..4_u8];
+    (prop::bool::weighted(0.3), any::<bool>(), ttl, wait, priority)
+        .prop_map(|(shared, wide, ttl, wait, priority)| Terms { shared, wide, ttl, wait, priority })
+}
+
+/// What a holder was told and may rely on.
+#[derive(Clone, Debug)]
+struct Promise {
+    session: SessionId,
+    token: Token,
+    resources: Vec<Resource>,
+    until: Moment,
+}
+
+#[derive(Debug)]
+pub(crate) struct Told {
+    world: World,
+    promises: BTreeMap<ClaimId, Promise>,
+    /// Every token that was ever given out, by caller.
+    tokens: BTreeMap<&'static str, Vec<Token>>,
+}
+
+impl StateMachineTest for Story {
+    type SystemUnderTest = Told;
+    type Reference = Self;
+
+    fn init_test((): &()) -> Told {
+        let mut world = World::new();
+        world.policy(naive::ZONES, naive::CAPACITIES);
+        for (name, tree) in SESSIONS {
+            world.start(name, tree);
+        }
+        Told { world, promises: BTreeMap::new(), tokens: BTreeMap::new() }
+    }
+
+    fn apply(mut told: Told, (): &(), act: Act) -> Told {
+        told.step(act);
+        naive::assert_nobody_clashes(&told.world);
+        told.assert_promises_kept();
+        told.assert_zones_whole();
+        told
+    }
+
+    fn teardown(mut told: Told, (): ()) {
+        told.assert_everyone_is_served();
+        naive::assert_nobody_clashes(&told.world);
+        told.world.audit();
+    }
+}
+
+impl Told {
+    fn step(&mut self, act: Act) {
+        match act {
+            Act::Claim { who, asked, terms } => self.claim(who, &asked, terms),
+            Act::Look { who } => self.look(who),
+            Act::Release { who, text } => self.release(who, text),
+            Act::ReleaseAll { who } => {
+                if self.is_there(who) {
+                    let gone = self.own(who);
+                    self.world.let_go(who, &Which::All, None).unwrap();
+                    self.forget(&gone);
+                }
+            }
+            Act::Renew { who } => self.renew(who),
+            Act::Active { who } => {
+                if self.is_there(who) {
+                    self.world.acts(who);
+                    self.assert_half_a_lease_left(who);
+                }
+            }
+            Act::Check { who, text, token } => self.check(who, text, token),
+            Act::Ask { who, text } => drop(self.world.ask(who, text)),
+            Act::Revoke { text } => self.revoke(&Target::Resources(vec![resource(text)])),
+            Act::RevokeAll { session } => {
+                self.revoke(&Target::Session(self.world.id(session)));
+            }
+            Act::Settle { claim } => self.settle(claim),
+            Act::Pass { millis } => self.world.pass(Span(millis)),
+            Act::End { session, grace } => self.end(session, grace),
+            Act::Return { session } => {
+                let (name, tree) = SESSIONS[session];
+                self.world.start(name, tree);
+            }
+            Act::Die { session } => {
+                let own = self.own(session);
+                if self.world.dies(session) {
+                    self.forget(&own);
+                }
+            }
+            Act::Appear { session, life, dirty } => {
+                self.world.looks.insert(session.to_owned(), life);
+                self.world.dirty.insert(session.to_owned(), resources(dirty));
+            }
+            Act::RaiseEpoch => self.world.raise_epoch(),
+            Act::FailOver => self.world.failed_over_at = Some(self.world.now),
+        }
+    }
+
+    fn is_there(&self, who: &str) -> bool {
+        self.world.session(who).life == sessions::Life::Live
+    }
+
+    /// The claims a caller may let go of: a subagent's own, or all of the session's.
+    fn own(&self, who: &str) -> Vec<Claim> {
+        let agent = who.split_once('/').map(|(_, agent)| agent);
+        let mut own = self.world.claims_of(who);
+        own.retain(|claim| agent.is_none() || claim.hold.holder.agent.as_deref() == agent);
+        own
+    }
+
+    fn forget(&mut self, claims: &[Claim]) {
+        for claim in claims {
+            self.promises.remove(&claim.claim);
+        }
+    }
+
+    fn hold(&self, who: &str, request: &Request) -> Hold {
+        let agent = who.split_once('/').map(|(_, agent)| agent.to_owned());
+        let session = self.world.session(who);
+        Hold {
+            holder: Holder { session: session.session, name: session.name, agent },
+            tree: session.tree,
+            scope: request.scope,
+            mode: request.mode,
+            resources: request.resources.clone(),
+        }
+    }
+
+    fn claim(&mut self, who: &'static str, asked: &[&'static str], terms: Terms) {
+        if self.world.pending.contains_key(who) {
+            return self.look(who);
+        }
+        let request = Request {
+            resources: resources(asked.iter().copied()),
+            mode: if terms.shared { Mode::Shared } else { Mode::Exclusive },
+            scope: if terms.wide { Scope::Workspace } else { Scope::Tree },
+            ttl: terms.ttl,
+            priority: terms.priority,
+            reason: None,
+            task: None,
+            wait: terms.wait,
+            waiter: None,
+            process: None,
+        };
+        let hold = self.hold(who, &request);
+        let wanted = Plain::of(&hold);
+        let obstacles = naive::obstacles(&self.world, &wanted, None, terms.priority);
+        let entries = self.world.journal.len();
+        let known = self.live_twin(&hold);
+        let answer = self.world.take(who, &request);
+        if !self.is_there(who) {
+            assert!(matches!(answer, Err(Refusal::SessionEnded { .. })), "{answer:?}");
+            return;
+        }
+        let over = |(name, asked): (&String, &u32)| {
+            naive::capacity(name).is_some_and(|capacity| *asked > capacity)
+        };
+        if wanted.things.names.iter().any(over) {
+            assert!(matches!(answer, Err(Refusal::OverCapacity { .. })), "{answer:?}");
+            return;
+        }
+        match answer {
+            Ok(Answer::Granted(granted)) => {
+                assert!(known.is_none_or(|token| token == granted.token), "the token changed");
+                self.granted(who, &wanted, &granted, &obstacles, &request);
+            }
+            Ok(Answer::Queued(queued)) => {
+                assert!(!obstacles.is_empty(), "it was free, yet {queued:?}");
+                assert!(terms.wait.is_some());
+                assert!(!naive::goes_round(&self.world, &wanted, true), "a circle was let in");
+                let waiter = Some(queued.waiter);
+                self.world.pending.insert(who.to_owned(), Request { waiter, ..request });
+            }
+            Err(refusal) => {
+                assert_eq!(self.world.journal.len(), entries, "a refusal writes nothing (S3)");
+                assert!(!obstacles.is_empty(), "it was free, yet {refusal:?}");
+                self.assert_refusal(&refusal, &wanted, terms.wait.is_some());
+            }
+        }
+    }
+
+    /// The token of a live claim of exactly this, if that is all the caller has.
+    fn live_twin(&self, hold: &Hold) -> Option<Token> {
+        let own = self.world.claims_of(&self.world.name_of(&hold.holder.session));
+        match &own[..] {
+            [only] if only.hold == *hold && naive::is_live(only, &self.world) => Some(only.token),
+            _ => None,
+        }
+    }
+
+    fn assert_refusal(&self, refusal: &Refusal, wanted: &Plain, waits: bool) {
+        match refusal {
+            Refusal::Held(_) => assert!(!waits, "it wanted to wait"),
+            Refusal::Cycle { .. } => {
+                assert!(naive::goes_round(&self.world, wanted, false), "no circle: {refusal:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn granted(
+        &mut self,
+        who: &'static str,
+        wanted: &Plain,
+        granted: &Granted,
+        obstacles: &[String],
+        request: &Request,
+    ) {
+        let now = self.world.now;
+        let things = Things::of(&granted.resources);
+        if granted.already_held {
+            let record = self.world.claims().into_iter().find(|one| one.claim == granted.claim);
+            let record = record.unwrap();
+            assert!(naive::is_live(&record, &self.world), "S4: {record:?} has run out");
+            assert_eq!(record.hold.holder.session.0, wanted.session);
+            assert!(things.paths.is_superset(&wanted.things.paths));
+        } else {
+            assert!(obstacles.is_empty(), "S1: granted in spite of {obstacles:?}");
+            assert!(granted.expires_at == now + request.ttl);
+            assert_eq!(things, wanted.things, "S3: all or nothing");
+        }
+        assert!(granted.expires_at > now);
+        self.tokens.entry(who).or_default().push(granted.token);
+        let resources = match self.promises.get(&granted.claim) {
+            Some(known) => known.resources.clone(),
+            None => granted.resources.iter().filter(|one| one.amount() == 0).cloned().collect(),
+        };
+        self.promises.insert(
+            granted.claim.clone(),
+            Promise {
+                session: self.world.id(who),
+                token: granted.token,
+                resources,
+                until: granted.expires_at,
+            },
+        );
+    }
+
+    fn look(&mut self, who: &'static str) {
+        let Some(request) = self.world.pending.get(who).cloned() else { return };
+        let wanted = Plain::of(&self.hold(who, &request));
+        let me = self
+            .world
+            .waiters()
+            .into_iter()
+            .find(|one| Some(&one.waiter) == request.waiter.as_ref());
+        let obstacles = naive::obstacles(&self.world, &wanted, me.as_ref(), request.priority);
+        let there = self.is_there(who);
+        let round = naive::goes_round(&self.world, &wanted, false);
+        let answer = self.world.look(who);
+        let late = me.is_some_and(|me| self.world.now >= me.deadline);
+        match answer {
+            Err(Refusal::SessionEnded { .. }) => assert!(!there),
+            Ok(Answer::Granted(granted)) => {
+                self.granted(who, &wanted, &granted, &obstacles, &request);
+                let waiter = request.waiter.unwrap();
+                assert!(self.world.waiters().iter().all(|one| one.waiter != waiter));
+            }
+            Ok(Answer::Queued(queued)) => {
+                assert!(!obstacles.is_empty() && !late, "free or late, yet {queued:?}");
+                assert!(self.world.waiters().iter().any(|one| one.waiter == queued.waiter));
+                assert!(queued.look_again_at > self.world.now);
+            }
+            Err(Refusal::WaitedInVain(_)) => assert!(late && !obstacles.is_empty()),
+            Err(refusal) => {
+                assert!(!obstacles.is_empty(), "it was free, yet {refusal:?}");
+                assert!(matches!(refusal, Refusal::Cycle { .. }), "{refusal:?}");
+                assert!(round, "no circle: {refusal:?}");
+            }
+        }
+    }
+
+    fn release(&mut self, who: &'static str, text: &'static str) {
+        let own = self.own(who);
+        let there = self.is_there(who);
+        let named = Things::of(&[resource(text)]);
+        let answer = self.world.release(who, [text]);
+        if !there {
+            return;
+        }
+        let exact = |claim: &Claim| claim.hold.resources.contains(&resource(text));
+        assert!(answer.is_ok() || !own.iter().any(exact), "{text} was held, yet {answer:?}");
+        assert!(!self.own(who).iter().any(exact), "{text} was not let go");
+        for claim in own {
+            if let Some(promise) = self.promises.get_mut(&claim.claim) {
+                promise.resources.retain(|held| {
+                    let paths = Things::of(std::slice::from_ref(held)).paths;
+                    !paths.is_subset(&named.paths)
+                });
+                if promise.resources.is_empty() {
+                    self.promises.remove(&claim.claim);
+                }
+            }
+        }
+    }
+
+    fn renew(&mut self, who: &'static str) {
+        let own = self.own(who);
+        let there = self.is_there(who);
+        let late: Vec<&Claim> =
+            own.iter().filter(|claim| !naive::is_live(claim, &self.world)).collect();
+        let free = late.len() == 1 && {
+            let wanted = Plain::of(&late[0].hold);
+            naive::obstacles(&self.world, &wanted, None, 0).is_empty()
+        };
+        let answer = self.world.renew(who, &Which::All);
+        if !there || own.is_empty() {
+            assert!(answer.is_err());
+            return;
+        }
+        let Ok(renewed) = answer else {
+            assert!(own.len() == late.len() && !free, "renewable, yet {answer:?}");
+            return;
+        };
+        assert!(!free || renewed.not_renewed.is_empty(), "free, yet {renewed:?}");
+        for kept in renewed.renewed {
+            let resources: Vec<Resource> =
+                kept.resources.iter().filter(|one| one.amount() == 0).cloned().collect();
+            let session = self.world.id(who);
+            let promise = Promise { session, token: kept.token, resources, until: kept.expires_at };
+            self.promises.insert(kept.claim, promise);
+            self.tokens.entry(who).or_default().push(kept.token);
+        }
+        self.assert_half_a_lease_left(who);
+    }
+
+    /// Activity renews (lesson 8): after an act no live lease is less than half full.
+    fn assert_half_a_lease_left(&self, who: &str) {
+        for claim in self.own(who).iter().filter(|claim| naive::is_live(claim, &self.world)) {
+            let left = claim.expires_at.since(self.world.now);
+            assert!(left.0 >= claim.ttl.0 / 2, "{claim:?} was not renewed");
+        }
+    }
+
+    fn check(&mut self, who: &'static str, text: &'static str, token: Option<usize>) {
+        let known = self.tokens.get(who).cloned().unwrap_or_default();
+        let token = token.and_then(|index| known.get(index).copied());
+        if !self.is_there(who) {
+            assert!(self.world.check(who, text, token).is_err());
+            return;
+        }
+        let request = Request {
+            resources: vec![resource(text)],
+            mode: Mode::Exclusive,
+            scope: Scope::Tree,
+            ttl: Span::ZERO,
+            priority: 0,
+            reason: None,
+            task: None,
+            wait: None,
+            waiter: None,
+            process: None,
+        };
+        let wanted = Plain::of(&self.hold(who, &request));
+        let mut live = self.world.claims();
+        live.retain(|claim| naive::is_live(claim, &self.world));
+        let right = live.iter().find(|claim| Some(claim.token) == token);
+        let answer = self.world.check(who, text, token);
+        let clashes = |claim: &Claim| wanted.conflicts(&Plain::of(&claim.hold));
+        match (&answer, token) {
+            (Ok(_), Some(_)) => {
+                let right = right.expect("S4: a token without a live claim was let through");
+                let held = Plain::of(&right.hold);
+                assert_eq!(held.session, wanted.session, "S4");
+                assert!(held.things.paths.is_superset(&wanted.things.paths), "S4: {right:?}");
+                assert!(!held.shared, "S4: a shared claim is no right to edit");
+            }
+            (Err(Refusal::StaleToken { .. }), Some(_)) => {
+                let exact = right.is_some_and(|right| {
+                    right.hold.resources.contains(&request.resources[0])
+                        && right.hold.mode == Mode::Exclusive
+                        && !wanted.rivals(&Plain::of(&right.hold))
+                        && right.hold.holder.session.0 == wanted.session
+                });
+                assert!(!exact, "S4: a good token was refused");
+            }
+            (Ok(checked), None) => {
+                let finding = &checked.findings[0];
+                if live.iter().any(clashes) {
+                    assert_eq!(checked.verdict, Verdict::Deny, "S11: {finding:?}");
+                }
+                if finding.because == Because::Held {
+                    let found = naive::obstacles(&self.world, &wanted, None, 0);
+                    assert!(!found.is_empty(), "free, yet {finding:?}");
+                }
+            }
+            (other, None) => panic!("{other:?}"),
+            (Err(other), _) => panic!("{other:?}"),
+        }
+    }
+
+    fn revoke(&mut self, target: &Target) {
+        if let Ok(revoked) = self.world.revoke(target) {
+            for claim in revoked.revoked {
+                self.promises.remove(&claim.claim);
+            }
+        }
+    }
+
+    fn settle(&mut self, index: usize) {
+        let claims = self.world.claims();
+        if let Some(claim) = claims.get(index) {
+            self.world.settle(&claim.claim);
+            if claim.hold.scope == Scope::Tree {
+                self.promises.remove(&claim.claim);
+            }
+        }
+    }
+
+    fn end(&mut self, session: &'static str, grace: bool) {
+        let own = self.own(session);
+        let there = self.is_there(session);
+        let answer = self.world.end(session, grace.then_some(sessions::GRACE));
+        assert_eq!(answer.is_ok(), there);
+        let Ok(ended) = answer else { return };
+        let id = self.world.id(session);
+        assert!(self.world.waiters().iter().all(|waiter| waiter.hold.holder.session != id));
+        match ended.grace_until {
+            None => self.forget(&own),
+            Some(until) => {
+                let now = self.world.now;
+                self.promises.retain(|_, promise| promise.session != id || now < promise.until);
+                for promise in self.promises.values_mut().filter(|one| one.session == id) {
+                    promise.until = until;
+                }
+            }
+        }
+    }
+
+    /// S8 and S3: what was promised until later is there, all of it, under its token.
+    fn assert_promises_kept(&self) {
+        let claims = self.world.claims();
+        for (id, promise) in &self.promises {
+            if self.world.now >= promise.until {
+                continue;
+            }
+            let claim = claims.iter().find(|claim| claim.claim == *id);
+            let claim = claim.unwrap_or_else(|| panic!("S8: {promise:?} ended early"));
+            assert_eq!(claim.token, promise.token);
+            assert!(naive::is_live(claim, &self.world), "S8: {claim:?} ran out early");
+            for held in &promise.resources {
+                assert!(claim.hold.resources.contains(held), "S8: {held} was lost");
+            }
+        }
+    }
+
+    /// Who holds a path of the serial zone holds the zone.
+    fn assert_zones_whole(&self) {
+        for claim in self.world.claims() {
+            let things = Things::of(&claim.hold.resources);
+            if things.paths.iter().any(|path| path.starts_with("m/")) {
+                assert!(things.names.contains_key(naive::ZONE_NAME), "{claim:?}");
+            }
+        }
+    }
+
+    /// Liveness: when everything is let go, everyone who waits is answered in a few rounds.
+    fn assert_everyone_is_served(&mut self) {
+        for (name, _) in SESSIONS {
+            self.revoke(&Target::Session(self.world.id(name)));
+        }
+        self.promises.clear();
+        let waiting: Vec<String> = self.world.pending.keys().cloned().collect();
+        for _ in 0..=waiting.len() {
+            for who in &waiting {
+                if self.world.pending.contains_key(who)
+                    && let Ok(Answer::Granted(_)) = self.world.look(who)
+                {
+                    self.world.let_go(who, &Which::All, None).unwrap();
+                }
+            }
+        }
+        let left = &self.world.pending;
+        assert!(left.is_empty(), "still waiting for nobody: {left:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! The policy in force, and how the file on disk compares with it.
+//!
+//! Owns putting a policy in force and noticing a file that differs. The rule who may do so is in
+//! `baton_core::policy`. Invariant: noticing costs one `stat` as long as the file does not change;
+//! what was read is remembered in a trace, which decides nothing.
+
+use std::os::unix::fs::MetadataExt;
+
+use baton_core::context::{Actor, Observed};
+use baton_core::policy::{self, Approved, Difference, Standing};
+use baton_core::time::Moment;
+use baton_core::zones::{Policy, Zone};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config;
+use crate::failure::Failure;
+use crate::setup::written_policy;
+use crate::workspace::{Retry, Workspace};
+
+/// How `baton.toml` of this tree compares with the policy in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisk {
+    Same,
+    Differs,
+    /// It cannot be used as it is.
+    Broken,
+    Missing,
+    /// No policy was ever put in force: everything is `auto`.
+    NothingInForce,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shown {
+    pub zones: Vec<Zone>,
+    pub capacities: std::collections::BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_at: Option<Moment>,
+    pub on_disk: OnDisk,
+    /// What approving the file would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+    /// Why the file cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+}
+
+pub fn in_force(workspace: &mut Workspace) -> Result<Option<Policy>, Failure> {
+    workspace.look(&Actor::default(), Observed::default(), |view, _| policy::in_force(view))
+}
+
+pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
+    let current = in_force(workspace)?;
+    let (mut difference, mut broken) = (None, None);
+    let in_force = current.clone().unwrap_or_default();
+    let on_disk = match written_policy(&workspace.place) {
+        Ok(None) => OnDisk::Missing,
+        Ok(Some(written)) => {
+            let change = Difference::between(&in_force, &written);
+            let same = change.is_empty();
+            difference = Some(change).filter(|_| !same);
+            if same { OnDisk::Same } else { OnDisk::Differs }
+        }
+        Err(Failure::Config { line, detail, .. }) => {
+            let line = line.map(|line| format!("{line}: ")).unwrap_or_default();
+            broken = Some(format!("{}:{line}{detail}", config::FILE_NAME));
+            OnDisk::Broken
+        }
+        Err(other) => return Err(other),
+    };
+    let on_disk = match &current {
+        None if on_disk != OnDisk::Broken => OnDisk::NothingInForce,
+        _ => on_disk,
+    };
+    Ok(Shown {
+        zones: in_force.zones,
+        capacities: in_force.capacities,
+        approved_at: current.map(|current| current.approved_at),
+        on_disk,
+        difference,
+        broken,
+    })
+}
+
+/// Puts a policy in force if whoever asks may; an agent may only set the first one.
+pub fn put_in_force(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    policy: &Policy,
+    standing: Standing,
+    operation: Option<&str>,
+) -> Result<Approved, Failure> {
+    let retry =
+        operation.map(|operation| Retry::of(operation, "policy approve", &policy.source_hash));
+    let approved = workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| policy::put_in_force(view, policy, standing, context),
+    )?;
+    // Remembered now, so that the next check need not wait for its turn to remember it.
+    drift(workspace);
+    Ok(approved)
+}
+
+/// What a tree's file was like when it was last read.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Remembered {
+    /// Size, times and inode: whoever changes the file changes one of them.
+    stamp: (u64, i64, i64, i64, i64, u64),
+    /// What it meant; nothing when it could not be used.
+    meaning: Option<String>,
+}
+
+/// Whether the file of this tree says something else than the policy in force. Never an error: who
+/// only wants to check a path is not stopped by a remark that cannot be made.
+pub fn drift(workspace: &mut Workspace) -> OnDisk {
+    look(workspace).unwrap_or(OnDisk::Same)
+}
+
+fn look(workspace: &mut Workspace) -> Result<OnDisk, Failure> {
+    let path = workspace.place.root.join(config::FILE_NAME);
+    let Some(current) = in_force(workspace)? else {
+        return Ok(if path.exists() { OnDisk::NothingInForce } else { OnDisk::Same });
+    };
+    let Ok(found) = std::fs::symlink_metadata(&path) else {
+        return Ok(OnDisk::Missing);
+    };
+    let stamp = (
+        found.len(),
+        found.mtime(),
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec(),
+        found.ino(),
+    );
+    let key = format!("baton.toml/{}", workspace.tree.0);
+    let kept = workspace.store.trace(&key)?;
+    let kept: Option<Remembered> = kept.and_then(|text| serde_json::from_str(&text).ok());
+    let meaning = match kept {
+        Some(kept) if kept.stamp == stamp => kept.meaning,
+        _ => {
+            let read = written_policy(&workspace.place).ok().flatten();
+            let meaning = read.map(|policy| config::meaning(&policy));
+            let kept = Remembered { stamp, meaning };
+            let text = serde_json::to_string(&kept).unwrap_or_default();
+            workspace.store.set_trace(&key, &text)?;
+            kept.meaning
+        }
+    };
+    Ok(match meaning {
+        None => OnDisk::Broken,
+        Some(meaning) if meaning == config::meaning(&current) => OnDisk::Same,
+        Some(_) => OnDisk::Differs,
+    })
+}
