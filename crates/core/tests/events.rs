@@ -119,13 +119,6 @@ fn every_kind() -> Vec<Event> {
     let grace_until = Some(START + Span::minutes(10));
     let zone = Zone { paths: resources(["db/"]), policy: Rule::Serial };
     let renewal = |ttl| Renewal { claim: claim_id.clone(), expires_at: START, ttl };
-    let ended = |why, left| Event::ClaimEnded {
-        claim: claim_id.clone(),
-        session: id.clone(),
-        resources: hold().resources,
-        why,
-        left,
-    };
     let [asked, lost] = notices();
     let mut events = vec![
         Event::EpochRaised { why: "restore".to_owned() },
@@ -142,7 +135,7 @@ fn every_kind() -> Vec<Event> {
         Event::SessionStarted { session: session(Life::Live) },
         Event::SessionResumed { session: session(Life::Ended { at: START, grace_until }) },
         Event::SessionRenewed { session: id.clone(), at: START, expires_at: START },
-        Event::AliasBound { alias: Alias { alias: "k".to_owned(), session: Some(id.clone()) } },
+        Event::AliasBound { alias: Alias { alias: "k".to_owned(), session: Some(id) } },
         Event::AliasBound { alias: Alias { alias: "k".to_owned(), session: None } },
         Event::ClaimGranted { claim: claim() },
         Event::ClaimsRenewed { claims: vec![renewal(None), renewal(Some(Span(1)))], at: START },
@@ -154,7 +147,7 @@ fn every_kind() -> Vec<Event> {
         },
         Event::LeftoversTold { claims: vec![claim_id.clone()], remaining: vec![leftover()] },
         Event::WaitQueued { waiter: waiter() },
-        Event::WaitRenewed { waiter: waiter_id.clone(), lease_until: START },
+        Event::WaitRenewed { waiter: waiter_id, lease_until: START },
         Event::NoticeSent { notice: asked },
         Event::NoticeSent { notice: lost },
         Event::NoticesTold { notices: vec![NoticeId("n1".to_owned())] },
@@ -174,6 +167,14 @@ fn every_kind() -> Vec<Event> {
             archive: "journal-1.jsonl".to_owned(),
         },
     ];
+    events.extend(every_ending());
+    events
+}
+
+fn every_ending() -> Vec<Event> {
+    let id = SessionId("s1".to_owned());
+    let grace_until = Some(START + Span::minutes(10));
+    let mut events = Vec::new();
     events.extend([EndOfSession::Ended, EndOfSession::Died].map(|why| Event::SessionEnded {
         session: id.clone(),
         at: START,
@@ -181,7 +182,7 @@ fn every_kind() -> Vec<Event> {
         grace_until,
     }));
     let waits = [EndOfWait::Granted, EndOfWait::TimedOut, EndOfWait::Withdrawn, EndOfWait::Gone];
-    events.extend(waits.map(|why| Event::WaitEnded { waiter: waiter_id.clone(), why }));
+    events.extend(waits.map(|why| Event::WaitEnded { waiter: WaiterId("w1".to_owned()), why }));
     let ends = [
         EndOfClaim::Released { commit: Some("abc".to_owned()) },
         EndOfClaim::Released { commit: None },
@@ -192,7 +193,13 @@ fn every_kind() -> Vec<Event> {
         EndOfClaim::Settled,
         EndOfClaim::Replaced,
     ];
-    events.extend(ends.map(|why| ended(why, Some(leftover()))));
+    events.extend(ends.map(|why| Event::ClaimEnded {
+        claim: ClaimId("c1".to_owned()),
+        session: id.clone(),
+        resources: hold().resources,
+        why,
+        left: Some(leftover()),
+    }));
     events
 }
 
