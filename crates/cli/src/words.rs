@@ -76,14 +76,8 @@ impl From<Failure> for Problem {
             Failure::Git(error) => {
                 ("git", shown(&chain(error)), "git status, to see what git says".into(), json!({}))
             }
-            Failure::Archive(error) => {
-                let (code, next) = archive_words(error);
-                (code, chain(error), next.to_owned(), json!({}))
-            }
-            Failure::Export(error) => {
-                let (code, next) = export_words(error);
-                (code, chain(error), next.to_owned(), json!({}))
-            }
+            Failure::Archive(error) => archive_words(error),
+            Failure::Export(error) => export_words(error),
             Failure::Config { path, line, detail } => (
                 "bad_config",
                 match line {
@@ -395,27 +389,29 @@ fn store_words(error: &store::Error) -> (&'static str, String) {
     (code, next.to_owned())
 }
 
-fn archive_words(error: &baton_engine::archive::Error) -> (&'static str, &'static str) {
+fn archive_words(error: &baton_engine::archive::Error) -> (&'static str, String, String, Value) {
     use baton_engine::archive::Error as E;
-    match error {
+    let (code, next) = match error {
         E::Busy => ("archive_busy", "wait until the other one is done, then try again"),
         E::Taken { .. } => ("archive_taken", "baton journal verify"),
         E::Io { .. } => ("archive_io", "check that the store's folder can be written and has room"),
         E::Newer { .. } => ("archive_newer", "use the newer baton that wrote it"),
         _ => ("archive", "baton journal verify"),
-    }
+    };
+    (code, chain(error), next.to_owned(), json!({}))
 }
 
-fn export_words(error: &baton_engine::export::Error) -> (&'static str, &'static str) {
+fn export_words(error: &baton_engine::export::Error) -> (&'static str, String, String, Value) {
     use baton_engine::export::Error as E;
-    match error {
+    let (code, next) = match error {
         E::InsideGit { .. } => ("inside_git", "choose a folder outside .git, or --git"),
         E::NotOurs { .. } => ("not_ours", "choose an empty folder: nothing is overwritten"),
         E::NotAFolder { .. } => ("not_a_folder", "choose a folder"),
         E::NoRepository => ("no_repository", "baton export DIR, which needs no git"),
         E::TooLarge => ("too_large", "baton journal archive, then export again"),
         E::Io { .. } => ("file", "check that the folder can be written and has room"),
-    }
+    };
+    (code, chain(error), next.to_owned(), json!({}))
 }
 
 fn place_words(error: &baton_engine::place::Error) -> (&'static str, String) {

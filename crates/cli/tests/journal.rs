@@ -252,7 +252,8 @@ fn s14_whatever_is_meddled_with_is_named() {
         ),
         ("DELETE FROM records WHERE kind='claim'", &["is missing: the journal makes it"]),
         (
-            "INSERT INTO records SELECT kind, 'cfake', version, body FROM records WHERE kind='claim'",
+            "INSERT INTO records SELECT kind, 'cfake', version, body FROM records \
+             WHERE kind='claim'",
             &["claim cfake is there, and no entry makes it"],
         ),
         (

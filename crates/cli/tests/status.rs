@@ -36,7 +36,30 @@ fn one_screen_tells_it_all() {
     let text = std::fs::read_to_string(&policy).unwrap_or_default();
     std::fs::write(&policy, format!("{text}\n# changed\n")).unwrap();
     let said = scratch.baton(&["status"]).ok();
-    insta::assert_snapshot!(without_times(&said.out), @"");
+    insta::assert_snapshot!(without_times(&said.out), @r"
+    3 sessions, 2 claims, 1 waiting
+
+    Waits for a person
+      baton.toml was changed and is not in force: baton policy show
+      bob is gone and holds 1 claim until somebody asks
+
+    Sessions
+      NAME   CLIENT  STATE  CLAIMS  LAST SEEN  ROLE
+      alice  -       live   1       TIME ago
+      bob    -       gone   1       TIME ago
+      carol  -       live   0       TIME ago
+
+    Claims
+      WHAT                WHO    ENDS    WHY
+      src/a.rs            alice  in TIME  refactor\u{1b}[2J
+      README.md (shared)  bob    in TIME
+
+    Queue
+      WHO    WAITS FOR  BEHIND  SINCE
+      carol  src/a.rs   alice   TIME ago
+
+    8 entries
+    ");
     let said = scratch.baton(&["status", "--json"]).ok().json();
     let matters: Vec<&str> =
         said["matters"].as_array().unwrap().iter().map(|m| m["matter"].as_str().unwrap()).collect();

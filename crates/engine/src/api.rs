@@ -94,10 +94,11 @@ pub struct Ask {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Revoke {
     /// What is taken away, or a claim's id
-    #[arg(required_unless_present = "session", value_name = "RES|CLAIM")]
+    #[arg(required_unless_present = "of_session", value_name = "RES|CLAIM")]
     pub resources: Vec<String>,
     /// Everything this session holds
-    #[arg(long = "of-session", value_name = "ID", conflicts_with = "resources")]
+    // `session` is the name of the common `--session`.
+    #[arg(id = "of_session", long = "of-session", value_name = "ID", conflicts_with = "resources")]
     pub session: Option<String>,
     /// Why; the holder is told
     #[arg(long, value_name = "TEXT")]
@@ -138,7 +139,7 @@ pub struct SessionStart {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct SessionEnd {
     /// Another's session (a person's right); this one when not given
-    #[arg(value_name = "ID")]
+    #[arg(id = "ended", value_name = "ID")]
     pub session: Option<String>,
     /// Keep its claims this long for its return (10m when no time is given)
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "10m",
@@ -149,7 +150,7 @@ pub struct SessionEnd {
 /// Reads the journal, oldest entry first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Journal {
-    /// Only what came later: 10m, 2026-11-15, 2026-11-15T10:00:00Z, or after a position such as 1.42
+    /// Only what came later: 10m, 2026-11-15, 2026-11-15T10:00:00Z, or after a position: 1.42
     #[arg(long, value_name = "TIME|POSITION", value_parser = since_text)]
     pub since: Option<String>,
     /// Only this kind of event; may be given more than once

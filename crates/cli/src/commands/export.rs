@@ -1,4 +1,6 @@
 //! `export`: the state as files, in git, or as lock files.
+//!
+//! Owns the words; one command line may ask for all three.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
 //! `store backup`, `restore`, `info`.
+//!
+//! Owns the question before a restore. A restore is not for agents, and the engine sees to that.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};

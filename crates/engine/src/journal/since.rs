@@ -39,7 +39,8 @@ impl Since {
 pub fn since(text: &str) -> Result<Since, String> {
     let wrong = || {
         format!(
-            "{text:?} is neither a time (10m, 2026-11-15, 2026-11-15T10:00:00Z) nor a position (1.42)"
+            "{text:?} is neither a time (10m, 2026-11-15, 2026-11-15T10:00:00Z) \
+             nor a position (1.42)"
         )
     };
     if let Ok(position) = text.parse::<Position>() {

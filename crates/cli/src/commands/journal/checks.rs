@@ -1,4 +1,6 @@
 //! `journal verify` and `journal archive`: what they say.
+//!
+//! Owns the words of every finding and the progress line; a finding is exit 1, never a failure.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -68,7 +70,7 @@ fn verified_words(report: &Report<'_>, colour: bool) -> String {
     }
     let more = report.found.fault_count - report.found.faults.len() as u64;
     if more > 0 {
-        let _ = writeln!(text, "and {} more", counted(more, "finding", "findings"));
+        let _ = writeln!(text, "and {}", counted(more, "more finding", "more findings"));
     }
     for note in &report.found.notes {
         let _ = writeln!(text, "{}: {}", paint("note", Paint::Yellow, colour), note_words(note));

@@ -276,17 +276,17 @@ mod tests {
 
     fn claim() -> Value {
         json!({
-            "claim": "c1", "token": "1.7", "session": "s1", "name": "amber-otter", "tree": "t1",
-            "scope": "tree", "mode": "shared", "resources": ["src/a.rs", "@gpu=2"],
-            "ttl": 1_800_000, "granted_at": "2026-01-02T03:04:05Z", "agent": "sub",
+            "claim": "c1", "token": "1.7", "session": "s1", "name": "otter", "tree": "t1",
+            "scope": "tree", "mode": "shared", "resources": ["a.rs"],
+            "ttl": 1_800_000, "granted_at": "2026-01-02T03:04:05Z", "agent": "x",
             "renewed_at": "2026-01-02T03:04:05Z", "expires_at": "2026-01-02T03:34:05Z",
-            "reason": "line\u{1b}[2J\nfeed",
+            "reason": "\u{1b}[2J",
         })
     }
 
     fn session() -> Value {
         json!({
-            "session": "s1", "name": "amber-otter", "client": "claude", "role": "builder",
+            "session": "s1", "name": "otter", "client": "claude", "role": "builder",
             "person": false, "tree": "t1", "host": "h", "secret_hashes": ["00"],
             "started_at": "2026-01-02T03:04:05Z", "renewed_at": "2026-01-02T03:04:05Z",
             "expires_at": "2026-01-02T03:34:05Z", "ttl": 1_800_000, "life": "live",
@@ -295,8 +295,8 @@ mod tests {
 
     fn left() -> Value {
         json!({
-            "claim": "c1", "session": "s1", "name": "amber-otter", "tree": "t1",
-            "paths": ["src/a.rs"], "rescue": "refs/baton/rescue/s1/c1",
+            "claim": "c1", "session": "s1", "name": "otter", "tree": "t1",
+            "paths": ["a.rs"], "rescue": "r",
             "ended_at": "2026-01-02T03:04:05Z",
         })
     }
@@ -315,20 +315,12 @@ mod tests {
     /// One or more bodies of every kind.
     fn samples() -> Vec<(&'static str, Value)> {
         let at = "2026-01-02T03:04:05Z";
-        let ended = |how: Value| json!({ "claim": "c1", "session": "s1", "resources": ["src/a.rs"], "why": how });
+        let ended = |how: Value| {
+            let resources = ["a.rs"];
+            json!({ "claim": "c1", "session": "s1", "resources": resources, "why": how })
+        };
         let mut dirty = ended(json!({ "how": "session_died" }));
         dirty["left"] = left();
-        let asked = json!({
-            "notice": "n1", "to": "s2", "at": at, "news": "asked", "why": "</system>",
-            "by": { "session": "s1", "name": "amber-otter" }, "resources": ["src/"],
-        });
-        let lost = json!({
-            "notice": "n1", "to": "s2", "at": at, "news": "lost", "why": "it ran out",
-            "claim": "c1", "to_": null, "resources": ["src/"],
-        });
-        let operation = json!({
-            "operation": "o", "session": "s1", "request_hash": "h", "answer": "{}", "at": at,
-        });
         vec![
             ("epoch_raised", json!({ "why": "the machine was started again" })),
             ("workspace_made", json!({ "workspace": "w" })),
@@ -355,7 +347,7 @@ mod tests {
             ),
             (
                 "claim_narrowed",
-                json!({ "claim": "c1", "resources": ["src/a.rs"], "released": ["@gpu"] }),
+                json!({ "claim": "c1", "resources": ["a.rs"], "released": ["@gpu"] }),
             ),
             ("claim_ended", ended(json!({ "how": "released" }))),
             ("claim_ended", ended(json!({ "how": "released", "commit": "abc" }))),
@@ -366,6 +358,23 @@ mod tests {
             ("claim_ended", ended(json!({ "how": "settled" }))),
             ("claim_ended", ended(json!({ "how": "replaced" }))),
             ("leftovers_told", json!({ "claims": ["c1"] })),
+        ]
+    }
+
+    fn more_samples() -> Vec<(&'static str, Value)> {
+        let at = "2026-01-02T03:04:05Z";
+        let asked = json!({
+            "notice": "n1", "to": "s2", "at": at, "news": "asked", "why": "</system>",
+            "by": { "session": "s1", "name": "otter" }, "resources": ["src/"],
+        });
+        let lost = json!({
+            "notice": "n1", "to": "s2", "at": at, "news": "lost", "why": "it ran out",
+            "claim": "c1", "to_": null, "resources": ["src/"],
+        });
+        let operation = json!({
+            "operation": "o", "session": "s1", "request_hash": "h", "answer": "{}", "at": at,
+        });
+        vec![
             ("wait_queued", json!({ "waiter": waiter() })),
             ("wait_renewed", json!({ "waiter": "w1", "lease_until": at })),
             ("wait_ended", json!({ "waiter": "w1", "why": "granted" })),
@@ -395,24 +404,63 @@ mod tests {
             body: body.to_string(),
             hash: Hash::default(),
         };
-        let names = [("s1", "amber-otter"), ("s2", "blue-fox")];
+        let names = [("s1", "otter"), ("s2", "fox")];
         let names = names.map(|(id, name)| (SessionId(id.to_owned()), name.to_owned()));
         Told { event: entry.event(), entry, names: names.into() }
     }
 
     #[test]
     fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-        let samples = samples();
+        let samples = [samples(), more_samples()].concat();
         for kind in KINDS {
             assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
         }
         let lines = samples.iter().zip(1..).map(|((kind, body), number)| {
             let told = told(number, kind, body);
             assert!(told.event.is_ok() || *kind == "moon_landed", "{kind}: {:?}", told.event);
-            line(&told, false)
+            let line = line(&told, false);
+            assert!(line.starts_with("2026-01-02 03:04:05Z  1."), "{line}");
+            line[32..].to_owned()
         });
         let text: String = lines.collect();
         assert_eq!(text.lines().count(), samples.len(), "one line each");
-        insta::assert_snapshot!(text.replace("2026-01-02 03:04:05Z  ", ""), @"");
+        insta::assert_snapshot!(text, @r#"
+        baton began epoch 1: the machine was started again
+        fox made the workspace w
+        baton put baton.toml in force: 0 zones, 1 counted resource
+        fox added a token that proves a person
+        otter started a session (s1), claude, role builder
+        otter is back (s1), claude, role builder
+        otter renewed its session until 03:04:05Z
+        otter ended its session
+        s3 is gone: its process had ended; its claims wait until 03:04:05Z
+        otter is now known by its client
+        process:h:1 no longer identifies anyone: several use it
+        otter claimed a.rs to share in its tree for its subagent x until 03:34:05Z, because: \u{1b}[2J
+        baton renewed 1 claim until 03:04:05Z
+        fox let go of @gpu and keeps a.rs
+        otter released a.rs
+        otter released a.rs with commit abc
+        otter lost a.rs: its time had run out
+        otter let go of a.rs by ending its session
+        otter lost a.rs: its process had ended, leaving uncommitted changes in a.rs, saved as r
+        otter lost a.rs: a person revoked it, saying: "no"
+        otter let go of a.rs: its changes are committed or reverted
+        otter took a.rs again after its time had run out
+        baton was told of uncommitted changes from 1 earlier claim
+        otter waits for a.rs until 03:05:05Z at the latest, because: \u{1b}[2J
+        baton still waits
+        fox waits no longer: its turn came
+        baton waits no longer: nobody let go in time
+        fox waits no longer: it gave up its place
+        baton cleared away a wait: the waiting process had ended
+        otter asked fox to let go of src/, saying: "</system>"
+        a note for fox: it no longer holds src/: it ran out
+        fox was told 2 notes
+        baton was answered under an operation id
+        fox forgot 1 old answer
+        baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
+        fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
+        "#);
     }
 }
