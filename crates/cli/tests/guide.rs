@@ -98,6 +98,17 @@ fn the_guide_to_claims_runs() {
 }
 
 #[test]
+fn the_first_minute_runs() {
+    let scratch = Scratch::repository();
+    for file in ["Cargo.toml", "Cargo.lock", "CHANGELOG.md", "migrations/0001_users.sql"] {
+        scratch.write(file, "x\n");
+    }
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "second"]);
+    run("getting-started.md", &scratch);
+}
+
+#[test]
 fn a_line_that_differs_is_noticed() {
     assert!(fits("claimed x until 1, token 2", "claimed x until [..], token [..]"));
     assert!(!fits("claimed y until 1, token 2", "claimed x until [..], token [..]"));

@@ -123,6 +123,8 @@ fn policy_matters(workspace: &mut Workspace) -> Result<Vec<Matter>, Failure> {
         return Ok(Vec::new());
     }
     Ok(match config::compile(&path, &text, Moment::default()) {
+        // Other comments are no change that a person must look at.
+        Ok(written) if config::meaning(&written) == config::meaning(&policy) => Vec::new(),
         Ok(_) => vec![Matter::PolicyChanged],
         Err(failure) => vec![unreadable(&failure)],
     })
