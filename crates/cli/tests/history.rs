@@ -63,7 +63,9 @@ fn postgres() -> Option<String> {
     let cluster = baton_testing::cluster::shared().unwrap();
     let address = cluster.address(&cluster.create_database().unwrap());
     match Ground::make(Some(&address)) {
-        Err(Failure::Baton(baton_engine::failure::Failure::Store(Error::BadAddress { .. }))) => {
+        Err(Failure::Baton(baton_engine::failure::Failure::Store(Error::BadAddress {
+            ..
+        }))) => {
             eprintln!("SKIPPED: this build of Baton has no PostgreSQL store");
             None
         }
