@@ -98,6 +98,11 @@ fn the_guide_to_claims_runs() {
 }
 
 #[test]
+fn the_guide_to_the_journal_runs() {
+    run("journal.md", &Scratch::workspace());
+}
+
+#[test]
 fn a_line_that_differs_is_noticed() {
     assert!(fits("claimed x until 1, token 2", "claimed x until [..], token [..]"));
     assert!(!fits("claimed y until 1, token 2", "claimed x until [..], token [..]"));
