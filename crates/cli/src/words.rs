@@ -87,14 +87,6 @@ impl From<Failure> for Problem {
                 format!("mend {} and run baton init again", path.display()),
                 json!({}),
             ),
-            Failure::Nested { .. }
-            | Failure::TooWide { .. }
-            | Failure::KnownThere { .. }
-            | Failure::OtherWorkspace { .. }
-            | Failure::NoSuchWorkspace { .. }
-            | Failure::JoinNeedsStore
-            | Failure::NoConfig { .. }
-            | Failure::TokenPlace { .. } => setup_words(&failure),
             Failure::BadCredentialText { given } => (
                 "bad_credential",
                 format!("{:?} is not a credential of the form ID.SECRET", shown(given)),
@@ -125,6 +117,7 @@ impl From<Failure> for Problem {
                 "check that the folder can be written and has room".into(),
                 json!({}),
             ),
+            setup => setup_words(setup),
         };
         Self { exit, code, message, next, details }
     }

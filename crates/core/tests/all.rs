@@ -14,6 +14,7 @@ mod model;
 mod naive;
 mod operations;
 mod sessions;
+mod story;
 mod waiting;
 mod world;
 mod zones;

@@ -1,7 +1,10 @@
 //! What broke elsewhere, as far as it is a matter of rules: one test for each numbered lesson.
 
 use baton_core::check::{Because, Verdict};
-use baton_core::claims::letting_go::{Target, Which};
+use baton_core::claims::{
+    self,
+    letting_go::{Target, Which},
+};
 use baton_core::context::Life;
 use baton_core::event::Event;
 use baton_core::notices::News;
@@ -25,11 +28,16 @@ fn lesson_01_the_same_name_is_not_the_same_caller() {
     assert!(back.resumed);
     assert_eq!((&back.name, back.session), (&second.name, first), "two live sessions, one name");
     assert_ne!(second.session, world.id("otter"));
+    let request = world.claim("otter", ["a"]).into_request();
     let mut context = world.context(Some("otter"));
     context.actor.session = Some(second.session);
-    let other = world.decide(context, |view, context| {
+    let mut later = context.clone();
+    later.fresh = baton_core::id::Fresh([9; 32]);
+    let other = world.decide(context, |view, context| claims::take(view, &request, context));
+    assert!(matches!(other, Err(Refusal::Held(_))), "{other:?}");
+    let other = world.decide(later, |view, context| {
         let which = Which::Resources(vec![resource("a")]);
-        baton_core::claims::letting_go::release(view, &which, None, None, context)
+        claims::letting_go::release(view, &which, None, None, context)
     });
     assert!(matches!(other, Err(Refusal::NotHeld { .. })), "{other:?}");
     assert_eq!(world.claims_of("otter").len(), 1);
@@ -96,7 +104,7 @@ fn lesson_06_letting_go_of_a_part_lets_the_next_one_in() {
     world.claim("ann", ["a", "b"]).granted();
     world.claim("bob", ["a"]).wait(MINUTE).queued();
     world.release("ann", ["b"]).unwrap();
-    assert!(matches!(world.look("bob"), Ok(baton_core::claims::Answer::Queued(_))));
+    assert!(matches!(world.look("bob"), Ok(claims::Answer::Queued(_))));
     world.release("ann", ["a"]).unwrap();
     granted(world.look("bob"));
 }
@@ -120,7 +128,7 @@ fn lesson_07_all_or_nothing() {
 fn lesson_08_activity_renews_but_not_at_every_step() {
     let mut world = World::with(["ann", "bob"]);
     world.claim("ann", ["a"]).granted();
-    let ttl = baton_core::claims::TTL_DEFAULT;
+    let ttl = claims::TTL_DEFAULT;
     let written = world.journal.len();
     world.pass(Span::minutes(10));
     world.acts("ann");

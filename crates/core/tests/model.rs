@@ -10,20 +10,17 @@ use baton_core::check::{Because, Verdict};
 use baton_core::claim::{Claim, Hold, Holder, Mode, Scope};
 use baton_core::claims::letting_go::{Target, Which};
 use baton_core::claims::{Answer, Granted, Request};
-use baton_core::context::Life;
 use baton_core::id::{ClaimId, SessionId, Token};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::sessions;
 use baton_core::time::{Moment, Span};
 use proptest::prelude::*;
-use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
+use proptest_state_machine::{StateMachineTest, prop_state_machine};
 
 use crate::naive::{self, Plain, Things};
+use crate::story::{Act, SESSIONS, Story, Terms};
 use crate::world::{World, resource, resources};
-
-const SESSIONS: &[(&str, &str)] = &[("ann", "t1"), ("bob", "t1"), ("cat", "t2"), ("dan", "t2")];
-const CALLERS: &[&str] = &["ann", "ann/x", "ann/y", "bob", "cat", "dan"];
 
 prop_state_machine! {
     #![proptest_config(ProptestConfig {
@@ -34,96 +31,6 @@ prop_state_machine! {
 
     #[test]
     fn s1_to_s14_random_stories_keep_every_promise(sequential 1..60 => Story);
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Act {
-    Claim { who: &'static str, asked: Vec<&'static str>, terms: Terms },
-    Look { who: &'static str },
-    Release { who: &'static str, text: &'static str },
-    ReleaseAll { who: &'static str },
-    Renew { who: &'static str },
-    Active { who: &'static str },
-    Check { who: &'static str, text: &'static str, token: Option<usize> },
-    Ask { who: &'static str, text: &'static str },
-    Revoke { text: &'static str },
-    RevokeAll { session: &'static str },
-    Settle { claim: usize },
-    Pass { millis: u64 },
-    End { session: &'static str, grace: bool },
-    Return { session: usize },
-    Die { session: &'static str },
-    Appear { session: &'static str, life: Life, dirty: Option<&'static str> },
-    RaiseEpoch,
-    FailOver,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    shared: bool,
-    wide: bool,
-    ttl: Span,
-    wait: Option<Span>,
-    priority: u8,
-}
-
-/// Only makes up stories; what must hold is said by the naive rules over the world.
-#[derive(Debug)]
-pub(crate) struct Story;
-
-impl ReferenceStateMachine for Story {
-    type State = ();
-    type Transition = Act;
-
-    fn init_state() -> BoxedStrategy<()> {
-        Just(()).boxed()
-    }
-
-    fn transitions((): &()) -> BoxedStrategy<Act> {
-        let who = || prop::sample::select(CALLERS);
-        let session = || (0..SESSIONS.len()).prop_map(|index| SESSIONS[index].0);
-        let text = || (0..naive::TEXTS.len()).prop_map(|index| naive::TEXTS[index].0);
-        let name = || prop::sample::select(naive::NAMES);
-        let thing = || prop_oneof![4 => text(), 1 => name()];
-        let asked = prop::collection::vec(thing(), 1..4);
-        let millis = [1, 500, 4_000, 9_000, 11_000, 31_000, 61_000, 400_000, 700_000];
-        let life = prop::sample::select(&[Life::Alive, Life::Dead, Life::Unknown][..]);
-        prop_oneof![
-            30 => (who(), asked, terms())
-                .prop_map(|(who, asked, terms)| Act::Claim { who, asked, terms }),
-            12 => who().prop_map(|who| Act::Look { who }),
-            6 => (who(), thing()).prop_map(|(who, text)| Act::Release { who, text }),
-            2 => who().prop_map(|who| Act::ReleaseAll { who }),
-            4 => who().prop_map(|who| Act::Renew { who }),
-            4 => who().prop_map(|who| Act::Active { who }),
-            8 => (who(), text(), prop::option::of(0_usize..8))
-                .prop_map(|(who, text, token)| Act::Check { who, text, token }),
-            2 => (who(), text()).prop_map(|(who, text)| Act::Ask { who, text }),
-            1 => thing().prop_map(|text| Act::Revoke { text }),
-            1 => session().prop_map(|session| Act::RevokeAll { session }),
-            2 => (0_usize..8).prop_map(|claim| Act::Settle { claim }),
-            12 => prop::sample::select(millis.to_vec()).prop_map(|millis| Act::Pass { millis }),
-            3 => (session(), any::<bool>())
-                .prop_map(|(session, grace)| Act::End { session, grace }),
-            4 => (0..SESSIONS.len()).prop_map(|session| Act::Return { session }),
-            2 => session().prop_map(|session| Act::Die { session }),
-            4 => (session(), life, prop::option::of(text()))
-                .prop_map(|(session, life, dirty)| Act::Appear { session, life, dirty }),
-            1 => Just(Act::RaiseEpoch),
-            1 => Just(Act::FailOver),
-        ]
-        .boxed()
-    }
-
-    fn apply((): (), _: &Act) {}
-}
-
-fn terms() -> impl Strategy<Value = Terms> {
-    let ttl = prop::sample::select(vec![10, 60, 600]).prop_map(Span::seconds);
-    let wait = prop::option::of(prop::sample::select(vec![5, 60, 3_600]).prop_map(Span::seconds));
-    let priority = prop_oneof![3 => Just(0), 1 => 0..4_u8];
-    (prop::bool::weighted(0.3), any::<bool>(), ttl, wait, priority)
-        .prop_map(|(shared, wide, ttl, wait, priority)| Terms { shared, wide, ttl, wait, priority })
 }
 
 /// What a holder was told and may rely on.
@@ -139,8 +46,8 @@ struct Promise {
 pub(crate) struct Told {
     world: World,
     promises: BTreeMap<ClaimId, Promise>,
-    /// Every token that was ever given out, by caller.
-    tokens: BTreeMap<&'static str, Vec<Token>>,
+    /// Every token that was ever given out, by caller, with a path it was for.
+    tokens: BTreeMap<&'static str, Vec<(Token, String)>>,
 }
 
 impl StateMachineTest for Story {
@@ -343,7 +250,7 @@ impl Told {
             assert_eq!(things, wanted.things, "S3: all or nothing");
         }
         assert!(granted.expires_at > now);
-        self.tokens.entry(who).or_default().push(granted.token);
+        self.remember(who, granted.token, &granted.resources);
         let resources = match self.promises.get(&granted.claim) {
             Some(known) => known.resources.clone(),
             None => granted.resources.iter().filter(|one| one.amount() == 0).cloned().collect(),
@@ -442,7 +349,7 @@ impl Told {
             let session = self.world.id(who);
             let promise = Promise { session, token: kept.token, resources, until: kept.expires_at };
             self.promises.insert(kept.claim, promise);
-            self.tokens.entry(who).or_default().push(kept.token);
+            self.remember(who, kept.token, &kept.resources);
         }
         self.assert_half_a_lease_left(who);
     }
@@ -455,9 +362,18 @@ impl Told {
         }
     }
 
+    fn remember(&mut self, who: &'static str, token: Token, resources: &[Resource]) {
+        let path = resources.iter().find(|one| one.amount() == 0);
+        let known = self.tokens.entry(who).or_default();
+        known.extend(path.map(|path| (token, path.to_string())));
+    }
+
+    /// With a token, the check is of a path it was for; without, of any.
     fn check(&mut self, who: &'static str, text: &'static str, token: Option<usize>) {
         let known = self.tokens.get(who).cloned().unwrap_or_default();
-        let token = token.and_then(|index| known.get(index).copied());
+        let token = token.and_then(|index| known.get(index).cloned());
+        let text = token.as_ref().map_or(text, |(_, path)| path);
+        let token = token.as_ref().map(|(token, _)| *token);
         if !self.is_there(who) {
             assert!(self.world.check(who, text, token).is_err());
             return;

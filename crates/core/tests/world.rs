@@ -499,6 +499,10 @@ impl Asking<'_> {
         self
     }
 
+    pub(crate) fn into_request(self) -> Request {
+        self.request
+    }
+
     pub(crate) fn answer(self) -> Result<Answer, Refusal> {
         let Self { world, who, mut request } = self;
         let answer = world.take(&who, &request)?;

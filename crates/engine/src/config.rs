@@ -113,7 +113,6 @@ fn in_plain_words(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     [
         ("unknown variant", "there is no policy"),
-        (", expected one of", "; there are"),
         ("unknown field", "unknown key"),
         ("missing field", "missing key"),
         ("expected u32", "expected a whole number from 1 on"),
@@ -121,6 +120,8 @@ fn in_plain_words(message: &str) -> String {
     ]
     .iter()
     .fold(line, |line, (theirs, ours)| line.replace(theirs, ours))
+    .replace("`, expected one of `", "`; there are `")
+    .replace("`, `", ", ")
 }
 
 /// The text and where it stands, to point at what is wrong in it.
@@ -223,7 +224,7 @@ mod tests {
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
         1: unknown key `colour`, expected `zone` or `resource`
-        5: there is no policy `sirial`; there are `off`, `auto`, `append`, `require`, `serial`, `human`
+        5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`
         4: a zone needs at least one path

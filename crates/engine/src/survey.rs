@@ -1,8 +1,8 @@
 //! What a repository is made of, and which zones that suggests.
 //!
 //! Owns the looking: a pure function from a list of paths to zones worth proposing. It refuses to
-//! read files and to decide: a person does, and may edit what was written. Invariant: every proposed
-//! zone covers something that is really there, so that no line of the proposal is noise.
+//! read files and to decide: a person does, and may edit what was written. Invariant: every
+//! proposed zone covers something that is really there, so that no line of it is noise.
 
 mod kinds;
 mod text;

@@ -137,6 +137,9 @@ fn alias_keys(machine: &Machine, hints: &Hints) -> Result<Vec<AliasKey>, Failure
         key: process_of(machine, identity).alias_key(),
         pid: identity.pid,
     };
+    // Ourselves first: a shell replaces itself with the last command of a script, and then the
+    // process that was bound to a session is this very one.
+    keys.extend(machine.current().iter().map(process));
     keys.extend(machine.ancestors().map(|ancestor| process(&ancestor.identity)));
     Ok(keys)
 }

@@ -1,4 +1,7 @@
 //! `doctor`: one line for each thing Baton relies on.
+//!
+//! Owns which finding is a problem (exit 1), which a warning, and what to do about it. The looking
+//! is the engine's. Invariant: a door that nothing guards is told, never left out.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

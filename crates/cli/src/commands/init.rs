@@ -1,4 +1,7 @@
 //! `init`: looks, proposes, asks once, and makes what is missing.
+//!
+//! Owns the questions and the words; the looking and making are the engine's. Without a terminal
+//! nothing is decided for a person unless `--yes` says so.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -1,4 +1,6 @@
 //! `person token`: proves a person where there is no terminal.
+//!
+//! Owns the words. Refuses it to whoever acts as a session, even in a terminal of a person.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

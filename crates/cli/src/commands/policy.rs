@@ -1,4 +1,7 @@
 //! `policy show` and `policy approve`: what of `baton.toml` is in force.
+//!
+//! Owns the question before a policy changes; `init` asks it through here too, so that there is one
+//! way to approve.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

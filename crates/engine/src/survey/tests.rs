@@ -1,4 +1,6 @@
 //! What is proposed for repositories of many kinds.
+//!
+//! Each test is a list of paths and the zones it gives, one line a zone.
 
 use std::path::Path;
 
