@@ -131,7 +131,7 @@ impl Scratch {
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.path("home"));
         command.env("XDG_CONFIG_HOME", self.path("home/.config"));
-        command.env("LANG", "C.UTF-8");
+        command.env("LANG", "C.UTF-8").env("NO_COLOR", "1");
         if let Some(store) = &self.store {
             command.env("BATON_STORE", store);
         }

@@ -107,3 +107,37 @@ fn a_person_is_asked_whether_to_join() {
     assert_eq!(yes.code, 0, "{yes:?}");
     assert!(yes.out.contains(made["workspace"].as_str().unwrap()), "{yes:?}");
 }
+
+#[test]
+fn s14_journal_archive_export_and_restore_work_on_a_shared_store() {
+    let Some(address) = address() else { return };
+    let origin = Scratch::repository();
+    let one = clone_of(&origin).on_store(&address);
+    let id = one.baton(&["init", "--yes", "--json"]).ok().json()["workspace"].clone();
+    let two = clone_of(&origin).on_store(&address);
+    two.baton(&["init", "--yes", "--join", id.as_str().unwrap()]).ok();
+    let ann = one.session("ann");
+    for file in ["src/a.rs", "README.md"] {
+        one.acts(&ann, &["claim", file]).ok();
+    }
+    one.acts(&ann, &["release", "README.md"]).ok();
+    one.baton(&["journal", "verify"]).ok();
+    one.baton(&["store", "backup", "../backup"]).ok();
+    let info = one.baton(&["store", "info", "--json"]).ok().json();
+    assert_eq!(info["kind"], "postgresql");
+    one.baton(&["journal", "archive", "--keep", "1"]).ok();
+    let found = one.baton(&["journal", "verify", "--json"]).ok().json();
+    assert!(found["archived"].as_u64() > Some(0), "{found}");
+    // The archive is in the clone that made it, and the other one says so.
+    let elsewhere = two.baton(&["journal", "verify"]);
+    assert_eq!(elsewhere.code, 1, "{elsewhere:?}");
+    assert!(elsewhere.out.contains("is not in this clone's store folder"), "{elsewhere:?}");
+    one.baton(&["export", "../out"]).ok();
+    one.baton(&["export", "--git", "--lock-files"]).ok();
+    assert!(one.root().join("src/a.rs.agent-lock").exists());
+    assert!(one.baton(&["status"]).ok().out.contains("src/a.rs"));
+    let restored = one.baton(&["store", "restore", "../backup", "--yes", "--json"]).ok().json();
+    assert!(restored["epoch"].as_u64() > info["epoch"].as_u64(), "{restored}");
+    two.baton(&["journal", "verify"]).ok();
+    two.baton(&["store", "restore", "README.md", "--yes"]).refused(1);
+}

@@ -14,8 +14,8 @@ fn without_times(text: &str) -> String {
     };
     let mut lines: Vec<String> = text.lines().map(line).collect();
     let last = lines.len() - 1;
-    lines[last] = lines[last].split(" in /").next().unwrap_or_default().to_owned();
-    lines[last] = lines[last].split(", ").next().unwrap_or_default().to_owned();
+    let store = lines[last].split(", ").next().unwrap_or_default();
+    lines[last] = store.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
     lines[0] = lines[0].split(": ").nth(1).unwrap_or_default().to_owned();
     lines.join("\n")
 }
@@ -58,7 +58,7 @@ fn one_screen_tells_it_all() {
       WHO    WAITS FOR  BEHIND  SINCE
       carol  src/a.rs   alice   TIME ago
 
-    8 entries
+     entries
     ");
     let said = scratch.baton(&["status", "--json"]).ok().json();
     let matters: Vec<&str> =

@@ -50,9 +50,9 @@ pub struct Restored {
     /// The epoch of everything from now on: above all that were ever used, so that no token given
     /// out before can be mistaken for a new one (S5).
     pub epoch: u32,
-    /// Where what was replaced is, if it is a file here.
+    /// Where what was replaced is: a file, or an id on the shared store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<PathBuf>,
+    pub kept: Option<String>,
 }
 
 /// May whoever runs this restore? Asked before the store is opened: it may be damaged.
@@ -71,12 +71,8 @@ pub fn may_restore(place: &Place, address: Option<&str>, hints: &Hints) -> Resul
 }
 
 /// The other workspace that a backup is of, if it is not of this one.
-pub fn foreign(
-    place: &Place,
-    address: Option<&str>,
-    from: &Path,
-) -> Result<Option<String>, Failure> {
-    let found = store::workspace_of_backup(address, from)?;
+pub fn foreign(place: &Place, from: &Path) -> Result<Option<String>, Failure> {
+    let found = store::workspace_of_backup(place, from)?;
     Ok(found.filter(|found| found != place.workspace.id.as_str()))
 }
 
@@ -88,16 +84,20 @@ pub fn restore(place: &Place, address: Option<&str>, from: &Path) -> Result<Rest
         file: from.to_owned(),
         head: snapshot.state().head.position,
         epoch: snapshot.state().epoch,
-        kept: newest_kept(&place.store),
+        kept: match place.workspace.shared {
+            true => Some(format!("workspace {}.before-restore-…", place.workspace.id.as_str())),
+            false => newest_kept(&place.store),
+        },
     })
 }
 
 /// The replaced store with the highest number.
-fn newest_kept(folder: &Path) -> Option<PathBuf> {
+fn newest_kept(folder: &Path) -> Option<String> {
     let number = |name: &str| name.strip_prefix("store.db.before-restore-")?.parse::<u32>().ok();
     let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name());
     let numbers = names.filter_map(|name| number(name.to_str()?));
-    numbers.max().map(|number| folder.join(format!("store.db.before-restore-{number}")))
+    let file = |number| folder.join(format!("store.db.before-restore-{number}"));
+    numbers.max().map(|number| file(number).display().to_string())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -127,7 +127,7 @@ pub enum StoreKind {
 
 pub fn info(workspace: &mut Workspace) -> Result<Info, Failure> {
     let place = workspace.store.describe();
-    let own = place.starts_with("SQLite");
+    let own = !workspace.place.workspace.shared;
     let folder = workspace.place.store.clone();
     let snapshot = workspace.store.snapshot()?;
     let state = snapshot.state();

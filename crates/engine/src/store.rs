@@ -131,19 +131,22 @@ pub fn open(
     }
 }
 
-/// Puts a backup in the place of the workspace's store. What was there is kept beside it.
+/// Puts a backup in the place of the workspace's store. What was there is kept: as a file beside
+/// it, or under another id on the server.
 pub fn restore(place: &Place, address: Option<&str>, from: &Path) -> Result<(), Error> {
-    match address {
-        None => sqlite::restore(&place.store, from),
-        Some(address) => Err(Error::BadAddress { detail: address.to_owned() }),
+    match (place.workspace.shared, address) {
+        (false, None) => sqlite::restore(&place.store, from),
+        (true, Some(address)) => postgres::Postgres::connect(address)?.restore(from).map(|_| ()),
+        (true, None) => Err(Error::NoAddress),
+        (false, Some(_)) => Err(Error::OwnStore { path: place.store.clone() }),
     }
 }
 
 /// The workspace that a backup was made of, where it still tells.
-pub fn workspace_of_backup(address: Option<&str>, from: &Path) -> Result<Option<String>, Error> {
-    match address {
-        None => sqlite::workspace_of(from),
-        Some(_) => Ok(None),
+pub fn workspace_of_backup(place: &Place, from: &Path) -> Result<Option<String>, Error> {
+    match place.workspace.shared {
+        false => sqlite::workspace_of(from),
+        true => postgres::workspace_of(from).map(Some),
     }
 }
 

@@ -76,8 +76,10 @@ fn restore(common: &Common, file: &Path, yes: bool, other_workspace: bool) -> Ou
     let place = Place::find(&cwd).map_err(Failure::from)?;
     let address = user_config::address_for(&place)?;
     copies::may_restore(&place, address.as_deref(), &desk::hints(common))?;
-    let foreign = copies::foreign(&place, address.as_deref(), &file).map_err(of_backup)?;
-    if let Some(found) = foreign.filter(|_| !other_workspace) {
+    let foreign = copies::foreign(&place, &file).map_err(of_backup)?;
+    // On a shared store a backup always goes to the workspace that it was made of.
+    let allowed = other_workspace && !place.workspace.shared;
+    if let Some(found) = foreign.filter(|_| !allowed) {
         return Err(Problem {
             exit: 1,
             code: "other_workspace",
@@ -104,7 +106,7 @@ fn restore(common: &Common, file: &Path, yes: bool, other_workspace: bool) -> Ou
             restored.epoch
         );
         if let Some(kept) = &restored.kept {
-            let _ = writeln!(text, "what was replaced is kept as {}", kept.display());
+            let _ = writeln!(text, "what was replaced is kept as {kept}");
         }
         text
     });

@@ -28,6 +28,8 @@ mod state;
 mod tls;
 mod wire;
 
+pub use backup::workspace_of;
+
 /// How long housekeeping waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 

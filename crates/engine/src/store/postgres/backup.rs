@@ -149,6 +149,11 @@ fn unwritten(path: &Path, source: std::io::Error) -> Error {
     }
 }
 
+/// The workspace that a backup was made of.
+pub fn workspace_of(from: &Path) -> Result<String, Error> {
+    Ok(Source::open(from)?.heading()?.workspace)
+}
+
 /// Gives the id of the workspace that was restored.
 pub(super) fn restore(server: &mut Postgres, from: &Path) -> Result<String, Error> {
     let mut source = Source::open(from)?;
