@@ -98,7 +98,6 @@ fn the_guide_to_claims_runs() {
 }
 
 #[test]
-<<<<<<< HEAD
 fn the_first_minute_runs() {
     let scratch = Scratch::repository();
     for file in ["Cargo.toml", "Cargo.lock", "CHANGELOG.md", "migrations/0001_users.sql"] {
@@ -107,10 +106,11 @@ fn the_first_minute_runs() {
     scratch.git(&["add", "-A"]);
     scratch.git(&["commit", "-qm", "second"]);
     run("getting-started.md", &scratch);
-=======
+}
+
+#[test]
 fn the_guide_to_the_journal_runs() {
     run("journal.md", &Scratch::workspace());
->>>>>>> journal
 }
 
 #[test]

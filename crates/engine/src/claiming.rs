@@ -16,13 +16,13 @@ use baton_core::event::EndOfWait;
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::refusal::Refusal;
 use baton_core::sessions::Session;
-use baton_core::view::{get, scan};
+use baton_core::view::get;
 use baton_core::waiting;
 
 use crate::api;
 use crate::failure::Failure;
 use crate::resources::named;
-use crate::sighting::{clear_the_way, foreign_locks, identity_of, in_the_way, of_claims, sight};
+use crate::sighting::{clear_the_way, foreign_locks, identity_of, in_the_way, left_by, of_claims};
 use crate::whoami::process_of;
 use crate::workspace::{Retry, Workspace};
 
@@ -75,6 +75,7 @@ fn wait_for(
 ) -> Result<Granted, Failure> {
     // Made before the first look at the state, so that no commit in between is missed.
     let mut news = workspace.store.news()?;
+    let mut deadline = None;
     loop {
         let answer = attempt(workspace, actor, &request, retry);
         let queued = match answer {
@@ -87,13 +88,16 @@ fn wait_for(
         };
         progress(&queued);
         request.waiter = Some(queued.waiter.clone());
+        // The first answer counts: a place in the queue that was lost and taken anew does not
+        // make the wait longer.
+        let deadline = *deadline.get_or_insert(queued.deadline);
         let watched = watch_blockers(workspace, &queued)?;
         let descriptors: Vec<BorrowedFd<'_>> = watched.iter().map(AsFd::as_fd).collect();
         let now = workspace.store.snapshot()?.state().now;
-        let rest = queued.look_again_at.since(now);
+        let rest = queued.look_again_at.min(deadline).since(now);
         news.wait(Duration::from_millis(rest.0 + 1), &descriptors)?;
         let now = workspace.store.snapshot()?.state().now;
-        if now >= queued.deadline {
+        if now >= deadline {
             // One last try: it may have become free in the very last moment.
             if let Ok(Answer::Granted(granted)) = attempt(workspace, actor, &request, retry) {
                 return Ok(*granted);
@@ -187,9 +191,15 @@ pub fn release(
     let which = which(workspace, cwd, &wanted.resources, wanted.all)?;
     let retry = operation.map(|operation| Retry::of(operation, "release", wanted));
     let commit = wanted.commit.as_deref();
+    let target = match (&which, &actor.session) {
+        (Which::Resources(named), _) => Target::Resources(named.clone()),
+        (Which::All, Some(session)) => Target::Session(session.clone()),
+        (Which::All, None) => return Err(Refusal::NoSession.into()),
+    };
+    let observed = left_by(workspace, &target, actor.session.as_ref())?;
     workspace.decide_once(
         actor,
-        Observed::default(),
+        observed,
         retry.as_ref(),
         |_| true,
         |view, context| letting_go::release(view, &which, commit, wanted.token, context),
@@ -256,7 +266,11 @@ pub fn revoke(
         (None, words) => Target::Resources(named(&workspace.place, cwd, words)?),
     };
     let retry = operation.map(|operation| Retry::of(operation, "revoke", wanted));
-    let observed = left_by(workspace, actor, &target)?;
+    // Only a person gets further than the rule's first line; for others nothing is looked at.
+    let observed = match actor.person {
+        true => left_by(workspace, &target, None)?,
+        false => Observed::default(),
+    };
     workspace.decide_once(
         actor,
         observed,
@@ -270,27 +284,4 @@ fn is_claim(workspace: &mut Workspace, word: &str) -> Result<bool, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
         Ok(get::<baton_core::claim::Claim>(view, word)?.is_some())
     })
-}
-
-/// What the holders would leave behind; saved before anything is taken from them.
-fn left_by(workspace: &mut Workspace, actor: &Actor, target: &Target) -> Result<Observed, Failure> {
-    if !actor.person {
-        return Ok(Observed::default());
-    }
-    let claims: Vec<baton_core::claim::Claim> =
-        workspace.look(&Actor::default(), Observed::default(), |view, context| {
-            Ok(match target {
-                Target::Claim(id) => get(view, id.as_str())?.into_iter().collect(),
-                Target::Session(id) => scan(view, baton_core::claim::of_session(id, 10_000))?,
-                Target::Resources(resources) => {
-                    baton_core::scene::Scene::read(view, resources, context)?.claims
-                }
-            })
-        })?;
-    let mut observed = Observed::default();
-    for claim in claims {
-        let sighting = sight(workspace, &claim, baton_core::context::Life::Unknown)?;
-        observed.claims.insert(claim.claim, sighting);
-    }
-    Ok(observed)
 }

@@ -3,6 +3,7 @@
 //! Owns the making of credentials: the secret is made here, shown once, and only its hash goes to
 //! the store.
 
+use baton_core::claims::letting_go::Target;
 use baton_core::context::{Actor, Life as Seen, Observed};
 use baton_core::id::SessionId;
 use baton_core::refusal::Refusal;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api;
 use crate::failure::Failure;
-use crate::sighting::{life_of, sight};
+use crate::sighting::{left_by, life_of};
 use crate::whoami::{process_of, terminal_shell};
 use crate::workspace::{Retry, Workspace, secret, secret_hash};
 
@@ -119,7 +120,7 @@ pub fn end(
         Some(text) => Some(find(workspace, text)?.session),
     };
     let who = target.clone().or_else(|| actor.session.clone()).ok_or(Refusal::NoSession)?;
-    let observed = left_by(workspace, &who)?;
+    let observed = left_by(workspace, &Target::Session(who), None)?;
     let retry = operation.map(|operation| Retry::of(operation, "session end", wanted));
     let grace = wanted.grace.map(|grace| grace.min(GRACE));
     workspace.decide_once(
@@ -129,20 +130,6 @@ pub fn end(
         |_| true,
         |view, context| sessions::end(view, target.as_ref(), grace, context),
     )
-}
-
-/// Uncommitted changes the session would leave, saved before its claims end.
-fn left_by(workspace: &mut Workspace, session: &SessionId) -> Result<Observed, Failure> {
-    let claims: Vec<baton_core::claim::Claim> =
-        workspace.look(&Actor::default(), Observed::default(), |view, _| {
-            Ok(scan(view, baton_core::claim::of_session(session, LISTED_MAX))?)
-        })?;
-    let mut observed = Observed::default();
-    for claim in claims {
-        let sighting = sight(workspace, &claim, Seen::Unknown)?;
-        observed.claims.insert(claim.claim, sighting);
-    }
-    Ok(observed)
 }
 
 /// A session by its id, or by the name of one that lives.

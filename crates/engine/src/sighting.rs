@@ -4,16 +4,18 @@
 //! taken. What cannot be seen is reported as unknown, never as dead or clean (S11). Changes that a
 //! dead or absent holder left are saved under `refs/baton/rescue/` before anyone may overwrite them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use baton_core::claim::{Claim, Holder, Scope};
+use baton_core::claim::{self, Claim, Holder, Scope};
+use baton_core::claims::letting_go::Target;
 use baton_core::context::{Actor, ForeignLock, Life, Observed, Sighting};
 use baton_core::id::{ClaimId, SessionId, TreeId};
 use baton_core::refusal::{Held, Refusal};
 use baton_core::resource::Resource;
+use baton_core::scene::Scene;
 use baton_core::sessions::{self, Process, Session};
-use baton_core::time::Moment;
-use baton_core::view::get;
+use baton_core::time::{Moment, Span};
+use baton_core::view::{get, scan};
 
 use crate::failure::Failure;
 use crate::git::Git;
@@ -23,6 +25,8 @@ use crate::workspace::Workspace;
 
 /// Saved changes of dead or absent holders live under this.
 pub const RESCUE_PREFIX: &str = "refs/baton/rescue";
+/// How many claims of one session are looked at.
+const CLAIMS_MAX: u32 = 10_000;
 
 pub fn life_of(machine: &Machine, process: &Process) -> Life {
     match machine.state(&identity_of(process), &process.host) {
@@ -51,17 +55,50 @@ pub fn of_claims(
         let Some((claim, session)) = claim_and_session(workspace, id)? else {
             continue;
         };
-        let process = session.as_ref().and_then(|session| session.process.as_ref());
-        let life = process.map_or(Life::Unknown, |process| life_of(&workspace.machine, process));
+        let life = match &session {
+            // Nobody acts for it any more: there is nothing to wait for once its time is over.
+            Some(session) if session.life != sessions::Life::Live => Life::Dead,
+            Some(Session { process: Some(process), .. }) => life_of(&workspace.machine, process),
+            _ => Life::Unknown,
+        };
         let sighting = sight(workspace, &claim, life)?;
         observed.claims.insert(id.clone(), sighting);
     }
     Ok(())
 }
 
+/// What the holders would leave behind when these claims end; saved before they do. `whose` limits
+/// it to the claims of one session.
+pub fn left_by(
+    workspace: &mut Workspace,
+    target: &Target,
+    whose: Option<&SessionId>,
+) -> Result<Observed, Failure> {
+    let claims: Vec<Claim> =
+        workspace.look(&Actor::default(), Observed::default(), |view, context| {
+            Ok(match target {
+                Target::Claim(id) => get(view, id.as_str())?.into_iter().collect(),
+                Target::Session(id) => scan(view, claim::of_session(id, CLAIMS_MAX))?,
+                Target::Resources(resources) => Scene::read(view, resources, context)?.claims,
+            })
+        })?;
+    let mut observed = Observed::default();
+    for claim in claims {
+        if whose.is_none_or(|session| claim.hold.holder.session == *session) {
+            let sighting = sight(workspace, &claim, Life::Unknown)?;
+            observed.claims.insert(claim.claim, sighting);
+        }
+    }
+    Ok(observed)
+}
+
 /// What a claim's files look like; saved first when their holder may be gone.
-pub fn sight(workspace: &Workspace, claim: &Claim, life: Life) -> Result<Sighting, Failure> {
-    let dirty = dirty_paths(workspace, claim)?;
+pub fn sight(workspace: &mut Workspace, claim: &Claim, life: Life) -> Result<Sighting, Failure> {
+    // Asking git costs a process: not for files that nobody touched while they were held.
+    let dirty = match untouched(workspace, claim)? {
+        true => Vec::new(),
+        false => dirty_paths(workspace, claim)?,
+    };
     let mut rescue = None;
     if !dirty.is_empty() && life != Life::Alive {
         rescue = save(workspace, claim, &dirty)?;
@@ -161,7 +198,7 @@ fn waiter_gone(
     holder: &Holder,
     observed: &mut Observed,
 ) -> Result<bool, Failure> {
-    use baton_core::view::{Query, scan};
+    use baton_core::view::Query;
     use baton_core::waiting::{self, Waiter};
 
     let query = Query::equal(waiting::BY_SESSION, holder.session.as_str(), 64);
@@ -183,9 +220,6 @@ fn waiter_gone(
 
 /// Ends a session whose process is visibly gone. True when it was ended.
 pub fn bury(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Failure> {
-    use baton_core::claim::of_session;
-    use baton_core::view::scan;
-
     let record: Option<Session> =
         workspace.look(&Actor::default(), Observed::default(), |view, _| {
             Ok(get(view, session.as_str())?)
@@ -198,7 +232,7 @@ pub fn bury(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Fail
     }
     let claims: Vec<Claim> =
         workspace.look(&Actor::default(), Observed::default(), |view, _| {
-            Ok(scan(view, of_session(session, 10_000))?)
+            Ok(scan(view, claim::of_session(session, CLAIMS_MAX))?)
         })?;
     let mut observed = Observed::default();
     for claim in &claims {
@@ -225,19 +259,64 @@ fn settle(workspace: &mut Workspace, id: &ClaimId) -> Result<bool, Failure> {
 
 /// Every path exists, was written after the grant, and has no uncommitted change. A path that was
 /// never written may be about to be: its claim stays.
-fn is_settled(workspace: &Workspace, claim: &Claim) -> Result<bool, Failure> {
+fn is_settled(workspace: &mut Workspace, claim: &Claim) -> Result<bool, Failure> {
     let Some(root) = tree_root(workspace, &claim.hold.tree) else {
         return Ok(false);
     };
-    let written_since = |resource: &Resource| {
+    let clock = FileClock::now(workspace)?;
+    let written = |resource: &Resource| {
         let path = crate::resources::path_on_disk(&root, resource)?;
-        let modified = path.symlink_metadata().ok()?.modified().ok()?;
-        let millis = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
-        Some(Moment(u64::try_from(millis).ok()?) > claim.granted_at)
+        Some(clock.changed_at(&path)? > claim.granted_at)
     };
-    let all_written =
-        claim.hold.resources.iter().all(|resource| written_since(resource) == Some(true));
+    let all_written = claim.hold.resources.iter().all(|resource| written(resource) == Some(true));
     Ok(all_written && workspace.place.git.is_some() && dirty_paths(workspace, claim)?.is_empty())
+}
+
+/// Surely nothing was written, made or removed under this claim. Only single files can be judged
+/// so; a folder or a pattern is asked of git.
+fn untouched(workspace: &mut Workspace, claim: &Claim) -> Result<bool, Failure> {
+    let Some(root) = tree_root(workspace, &claim.hold.tree) else {
+        return Ok(false);
+    };
+    let clock = FileClock::now(workspace)?;
+    let old = |resource: &Resource| match resource {
+        Resource::Name { .. } => true,
+        Resource::Path(pattern) if !pattern.is_literal() => false,
+        Resource::Path(pattern) => {
+            let path = root.join(pattern.text());
+            // The nearest thing that exists: a removed file changes the folder it was in.
+            let nearest = path.ancestors().find_map(|path| clock.changed_at(path));
+            nearest.is_some_and(|changed| changed + FILE_TIME_STEP < claim.granted_at)
+        }
+    };
+    Ok(claim.hold.resources.iter().all(old))
+}
+
+/// Times of files on the store's clock, which a jump of the wall clock does not move.
+struct FileClock {
+    store: Moment,
+    wall: Moment,
+}
+
+/// File systems count time in steps; what changed within this of a grant counts as after it.
+const FILE_TIME_STEP: Span = Span::seconds(2);
+
+impl FileClock {
+    fn now(workspace: &mut Workspace) -> Result<Self, Failure> {
+        let store = workspace.store.snapshot()?.state().now;
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let wall = wall.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        Ok(Self { store, wall: Moment(wall) })
+    }
+
+    /// When the file last changed, content or attributes.
+    fn changed_at(&self, path: &Path) -> Option<Moment> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = path.symlink_metadata().ok()?;
+        let seconds = metadata.ctime().max(metadata.mtime());
+        let changed = Moment(u64::try_from(seconds).unwrap_or(0) * 1_000);
+        Some(self.store - self.wall.since(changed))
+    }
 }
 
 /// Lock files of other tools beside what is asked for.
