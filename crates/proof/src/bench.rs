@@ -18,6 +18,7 @@ mod fill;
 mod memory;
 mod page;
 mod postgres;
+mod priority;
 mod samples;
 
 pub const HELP: &str = "\
@@ -80,14 +81,16 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     let large = Ground::make(None)?;
     fill::fill(&large, scale.live_claims, scale.entries)?;
 
+    let undisturbed = priority::raise();
     let uncontended = commands(&options, scale, &small, &large, &mut lines)?;
+    priority::lower();
     lines.push(memory::measure(&options.baton, &small)?);
     crowd::measure(&options.baton, scale, &uncontended, &mut lines)?;
     postgres::measure(scale, &mut lines)?;
-    let text = page::table(&lines);
-    print!("\n{}\n{text}", page::machine(&small.root()));
+    let text = format!("{}\n{}", page::machine(&small.root(), undisturbed), page::table(&lines));
+    print!("\n{text}");
     if let Some(path) = options.page.filter(|_| !options.quick) {
-        page::write(&path, &format!("{}\n{text}", page::machine(&small.root())))?;
+        page::write(&path, &text)?;
         println!("\nwritten to {}", path.file_name().unwrap_or_default().display());
     }
     Ok(true)
@@ -102,8 +105,8 @@ fn commands(
     lines: &mut Vec<Line>,
 ) -> Result<Spread, Failure> {
     let mut empty_alone = None;
-    let mut at_once = [("alone", 4.5, 5.0), ("open elsewhere", 3.0, 4.0)].into_iter();
-    for (index, (where_, check_target, claim_target)) in at_once.by_ref().enumerate() {
+    let situations = [("alone", 4.5, 5.0), ("open elsewhere", 3.0, 4.0)];
+    for (index, (where_, check_target, claim_target)) in situations.into_iter().enumerate() {
         println!("check and claim, store {where_}");
         let open = match index {
             0 => None,

@@ -81,13 +81,17 @@ pub(super) fn table(lines: &[Line]) -> String {
 }
 
 /// The machine in general words: processors, how busy they were, the disk's filesystem.
-pub(super) fn machine(folder: &Path) -> String {
+pub(super) fn machine(folder: &Path, undisturbed: bool) -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split_whitespace().next().unwrap_or("?").to_owned();
     let disk = filesystem(folder).unwrap_or_else(|| "unknown".to_owned());
     let processor = std::env::consts::ARCH;
-    format!("Measured on {cores} cores ({processor}), load {load}, store on {disk}.\n")
+    let how = match undisturbed {
+        true => "single commands at real-time priority, so that other work does not count",
+        false => "without real-time priority, so that other work on the machine counts",
+    };
+    format!("Measured on {cores} cores ({processor}), load {load}, store on {disk}; {how}.\n")
 }
 
 /// The filesystem of the longest mount point that the folder is below.
