@@ -296,7 +296,7 @@ mod tests {
     fn left() -> Value {
         json!({
             "claim": "c1", "session": "s1", "name": "otter", "tree": "t1",
-            "paths": ["a.rs"], "rescue": "r",
+            "paths": ["b"], "rescue": "r",
             "ended_at": "2026-01-02T03:04:05Z",
         })
     }
@@ -443,7 +443,7 @@ mod tests {
         otter released a.rs with commit abc
         otter lost a.rs: its time had run out
         otter let go of a.rs by ending its session
-        otter lost a.rs: its process had ended, leaving uncommitted changes in a.rs, saved as r
+        otter lost a.rs: its process had ended, leaving uncommitted changes in b, saved as r
         otter lost a.rs: a person revoked it, saying: "no"
         otter let go of a.rs: its changes are committed or reverted
         otter took a.rs again after its time had run out
