@@ -277,7 +277,7 @@ mod tests {
     fn claim() -> Value {
         json!({
             "claim": "c1", "token": "1.7", "session": "s1", "name": "otter", "tree": "t1",
-            "scope": "tree", "mode": "shared", "resources": ["a.rs"],
+            "scope": "tree", "mode": "shared", "resources": ["a"],
             "ttl": 1_800_000, "granted_at": "2026-01-02T03:04:05Z", "agent": "x",
             "renewed_at": "2026-01-02T03:04:05Z", "expires_at": "2026-01-02T03:34:05Z",
             "reason": "\u{1b}[2J",
@@ -436,7 +436,7 @@ mod tests {
         s3 is gone: its process had ended; its claims wait until 03:04:05Z
         otter is now known by its client
         process:h:1 no longer identifies anyone: several use it
-        otter claimed a.rs to share in its tree for its subagent x until 03:34:05Z, because: \u{1b}[2J
+        otter claimed a to share in its tree for its subagent x until 03:34:05Z, because: \u{1b}[2J
         baton renewed 1 claim until 03:04:05Z
         fox let go of @gpu and keeps a.rs
         otter released a.rs
@@ -448,7 +448,7 @@ mod tests {
         otter let go of a.rs: its changes are committed or reverted
         otter took a.rs again after its time had run out
         baton was told of uncommitted changes from 1 earlier claim
-        otter waits for a.rs until 03:05:05Z at the latest, because: \u{1b}[2J
+        otter waits for a until 03:05:05Z at the latest, because: \u{1b}[2J
         baton still waits
         fox waits no longer: its turn came
         baton waits no longer: nobody let go in time
