@@ -133,6 +133,11 @@ fn setup_words(failure: &Failure) -> (&'static str, String, String, Value) {
             let message = format!("{what} the workspace {root}, which guards its files already");
             ("nested", message, format!("baton -C {} status", shell_word(&root)))
         }
+        Failure::StorePlace { path, why } => (
+            "store_place",
+            format!("{} cannot hold a store: {why}", shown(&path.display().to_string())),
+            "look what it is for and move it aside, then baton init".to_owned(),
+        ),
         Failure::TooWide { folder } => (
             "too_wide",
             format!(
@@ -418,6 +423,9 @@ fn place_words(error: &baton_engine::place::Error) -> (&'static str, String) {
     use baton_engine::place::Error as E;
     match error {
         E::NotInitialised { .. } => ("not_initialised", "baton init".to_owned()),
+        E::Io { .. } => {
+            ("file", "check that the folder can be read and written, and has room".to_owned())
+        }
         E::BareRepository { .. } => {
             ("bare_repository", "git worktree add, then baton init in that worktree".to_owned())
         }

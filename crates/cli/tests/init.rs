@@ -201,6 +201,26 @@ fn a_baton_toml_that_is_no_plain_file_is_refused() {
 }
 
 #[test]
+fn a_store_is_never_led_away_by_a_link() {
+    let scratch = Scratch::repository();
+    let away = scratch.path("away");
+    std::fs::create_dir(&away).unwrap();
+    symlink(&away, scratch.store()).unwrap();
+    let said = scratch.baton(&["init", "--yes"]).refused(1);
+    assert!(said.err.contains("it is a symbolic link"), "{said:?}");
+    std::fs::remove_file(scratch.store()).unwrap();
+    std::fs::write(scratch.store(), "mine").unwrap();
+    scratch.baton(&["init", "--yes"]).refused(1);
+    assert_eq!(std::fs::read_to_string(scratch.store()).unwrap(), "mine");
+    let plain = scratch.path("plain");
+    std::fs::create_dir(&plain).unwrap();
+    symlink(&away, plain.join(".baton")).unwrap();
+    at(&scratch, &plain, &["init", "--yes"]).refused(1);
+    assert_eq!(std::fs::read_dir(&away).unwrap().count(), 0);
+    assert!(!plain.join("baton.toml").exists());
+}
+
+#[test]
 fn many_at_once_end_with_one_workspace() {
     let scratch = rich();
     let children: Vec<_> = (0..8)

@@ -28,6 +28,8 @@ pub enum Failure {
     Config { path: PathBuf, line: Option<usize>, detail: String },
     #[error("{root} is a workspace already, and this repository lies in it")]
     Nested { root: PathBuf, submodule: bool },
+    #[error("{path} cannot hold a store: {why}")]
+    StorePlace { path: PathBuf, why: &'static str },
     #[error("{folder} is too wide for a workspace")]
     TooWide { folder: PathBuf },
     #[error("the shared store knows this repository already")]
@@ -66,6 +68,7 @@ impl Failure {
             Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
             Self::Nested { .. } | Self::TooWide { .. } | Self::KnownThere { .. } => Class::Refused,
             Self::OtherWorkspace { .. } | Self::NoSuchWorkspace { .. } => Class::Refused,
+            Self::StorePlace { .. } => Class::Refused,
             Self::JoinNeedsStore | Self::NoConfig { .. } => Class::Usage,
             Self::TokenPlace { .. } => Class::Refused,
             Self::Place(place::Error::BareRepository { .. }) => Class::Refused,

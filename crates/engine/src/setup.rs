@@ -126,6 +126,7 @@ pub fn make_in(
         let here = place.workspace.id.to_string();
         return Err(Failure::OtherWorkspace { here, wanted: wanted.to_string() });
     }
+    no_link_in(site)?;
     let shared = here.map_or(address.is_some(), |place| place.workspace.shared);
     if !shared && matches!(choice, Choice::Join(_)) {
         return Err(Failure::JoinNeedsStore);
@@ -153,6 +154,22 @@ pub fn make_in(
         publish(&site.root.join(".baton/.gitignore"), b"*\n", ORDINARY)?;
     }
     begin(place, address)
+}
+
+/// A store lies in real folders: a link could lead it out of the repository, to where another
+/// clone or another user has one.
+fn no_link_in(site: &Site) -> Result<(), Failure> {
+    // Without git the folder around the store is ours too.
+    let own = if site.git.is_none() { 2 } else { 1 };
+    for path in site.store.ancestors().take(own) {
+        let why = match std::fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => "it is a symbolic link",
+            Ok(found) if !found.is_dir() => "it is not a folder",
+            _ => continue,
+        };
+        return Err(Failure::StorePlace { path: path.to_owned(), why });
+    }
+    Ok(())
 }
 
 /// Opens the store and writes its first event, once.

@@ -49,6 +49,9 @@ struct Done {
     config: Config,
     policy: &'static str,
     zones: Vec<Proposed>,
+    /// Whether there is somebody to share the file with.
+    #[serde(skip)]
+    in_git: bool,
     /// Why the policy was not changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<Value>,
@@ -92,6 +95,7 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         config,
         policy,
         zones,
+        in_git: workspace.place.git.is_some(),
         refused: refused.as_ref().map(|problem| problem.document()["refused"].clone()),
     };
     desk::answer(common.json, &done, done_words);
@@ -272,7 +276,7 @@ fn done_words(done: &Done, colour: bool) -> String {
         return text;
     }
     text.push_str("\nnext:\n");
-    if done.config == Config::Written {
+    if done.config == Config::Written && done.in_git {
         text.push_str("  git add baton.toml                           share the zones\n");
     }
     text.push_str("  eval \"$(baton session start --export)\"       begin to work\n");

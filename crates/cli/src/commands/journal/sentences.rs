@@ -277,7 +277,7 @@ mod tests {
     fn claim() -> Value {
         json!({
             "claim": "c1", "token": "1.7", "session": "s1", "name": "otter", "tree": "t1",
-            "scope": "tree", "mode": "shared", "resources": ["a.rs"],
+            "scope": "tree", "mode": "shared", "resources": ["a"],
             "ttl": 1_800_000, "granted_at": "2026-01-02T03:04:05Z", "agent": "x",
             "renewed_at": "2026-01-02T03:04:05Z", "expires_at": "2026-01-02T03:34:05Z",
             "reason": "\u{1b}[2J",
@@ -296,7 +296,7 @@ mod tests {
     fn left() -> Value {
         json!({
             "claim": "c1", "session": "s1", "name": "otter", "tree": "t1",
-            "paths": ["a.rs"], "rescue": "r",
+            "paths": ["b"], "rescue": "r",
             "ended_at": "2026-01-02T03:04:05Z",
         })
     }
@@ -436,19 +436,19 @@ mod tests {
         s3 is gone: its process had ended; its claims wait until 03:04:05Z
         otter is now known by its client
         process:h:1 no longer identifies anyone: several use it
-        otter claimed a.rs to share in its tree for its subagent x until 03:34:05Z, because: \u{1b}[2J
+        otter claimed a to share in its tree for its subagent x until 03:34:05Z, because: \u{1b}[2J
         baton renewed 1 claim until 03:04:05Z
         fox let go of @gpu and keeps a.rs
         otter released a.rs
         otter released a.rs with commit abc
         otter lost a.rs: its time had run out
         otter let go of a.rs by ending its session
-        otter lost a.rs: its process had ended, leaving uncommitted changes in a.rs, saved as r
+        otter lost a.rs: its process had ended, leaving uncommitted changes in b, saved as r
         otter lost a.rs: a person revoked it, saying: "no"
         otter let go of a.rs: its changes are committed or reverted
         otter took a.rs again after its time had run out
         baton was told of uncommitted changes from 1 earlier claim
-        otter waits for a.rs until 03:05:05Z at the latest, because: \u{1b}[2J
+        otter waits for a until 03:05:05Z at the latest, because: \u{1b}[2J
         baton still waits
         fox waits no longer: its turn came
         baton waits no longer: nobody let go in time
