@@ -4,6 +4,7 @@
 //! `--json`, as the same document to standard output.
 
 use std::io::{IsTerminal, Write};
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
