@@ -4,8 +4,6 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use baton_engine::store::Error;
-use baton_proof::failure::Failure;
 use baton_proof::traffic::{self, Ground, Plan, Program};
 use baton_proof::worker::{self, Task};
 
@@ -58,19 +56,9 @@ fn race_for_one_path(store: Option<&str>) {
     assert!(score.rounds > 10 && score.refused > 10, "{score:?}");
 }
 
-/// An empty database, or nothing while this build cannot use one.
-fn postgres() -> Option<String> {
+fn postgres() -> String {
     let cluster = baton_testing::cluster::shared().unwrap();
-    let address = cluster.address(&cluster.create_database().unwrap());
-    match Ground::make(Some(&address)) {
-        Err(Failure::Baton(baton_engine::failure::Failure::Store(Error::BadAddress {
-            ..
-        }))) => {
-            eprintln!("SKIPPED: this build of Baton has no PostgreSQL store");
-            None
-        }
-        _ => Some(cluster.address(&cluster.create_database().unwrap())),
-    }
+    cluster.address(&cluster.create_database().unwrap())
 }
 
 #[test]
@@ -80,9 +68,7 @@ fn s1_s4_s5_s12_histories_of_killed_processes_hold_on_sqlite() {
 
 #[test]
 fn s1_s4_s5_s12_histories_of_killed_processes_hold_on_postgresql() {
-    if let Some(address) = postgres() {
-        prove(Some(&address));
-    }
+    prove(Some(&postgres()));
 }
 
 #[test]
@@ -92,7 +78,5 @@ fn lesson_1_a_race_for_one_path_has_one_holder_on_sqlite() {
 
 #[test]
 fn lesson_1_a_race_for_one_path_has_one_holder_on_postgresql() {
-    if let Some(address) = postgres() {
-        race_for_one_path(Some(&address));
-    }
+    race_for_one_path(Some(&postgres()));
 }

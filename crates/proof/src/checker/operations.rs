@@ -106,10 +106,12 @@ fn place(
     Some(Placed { invoked, returned, position })
 }
 
-/// A release without an id is found by the end of its claim.
+/// A release without an id is found by the end of its claim, unless that was let go in parts: then
+/// nobody can tell which part was this one's.
 fn end_of(verb: Verb, token: Option<Position>, record: &Record) -> Option<Position> {
-    match (verb, record.by_token(token?)?.ended.as_ref()?) {
-        (Verb::Release, (at, EndOfClaim::Released { .. })) => Some(*at),
+    let holding = record.by_token(token?)?;
+    match (verb, holding.ended.as_ref()?) {
+        (Verb::Release, (at, EndOfClaim::Released { .. })) if !holding.narrowed => Some(*at),
         _ => None,
     }
 }

@@ -242,6 +242,24 @@ fn what_was_refused_and_yet_done_is_found() {
 }
 
 #[test]
+fn a_release_of_a_part_is_not_taken_for_the_end() {
+    let mut story = Story::default();
+    let one = story.grant("ann", "c1", "a");
+    let narrowed = Event::ClaimNarrowed {
+        claim: ClaimId("c1".into()),
+        resources: vec![Resource::literal("a").unwrap()],
+        released: Vec::new(),
+        left: None,
+    };
+    story.write("ann", &narrowed);
+    let two = story.grant("bob", "c2", "b");
+    story.release("ann", "c1");
+    story.saw((10, 20), act("ann", Verb::Release, Some(one)), Outcome::Done);
+    story.saw((30, 40), act("bob", Verb::Claim, None), granted("c2", two));
+    assert_eq!(story.violations(), []);
+}
+
+#[test]
 fn a_changed_journal_is_found() {
     let (mut story, _, _) = two_holders();
     story.journal[1].actor = "eve".into();
