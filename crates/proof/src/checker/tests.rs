@@ -1,4 +1,5 @@
 //! A true history passes; every kind of false one is found.
+//! The false ones are made by hand, each with one thing wrong.
 
 use baton_core::claim::{Claim, Hold, Holder, Mode, Scope};
 use baton_core::event::{EndOfClaim, Event};
