@@ -18,7 +18,7 @@ const SETTLED: Duration = Duration::from_millis(400);
 pub(super) fn measure(baton: &Path, ground: &Ground) -> Result<Line, Failure> {
     let call = |credential: String| Call::new(baton, &ground.root(), &credential);
     let holder = call(fill::another_session(ground)?);
-    holder.time(&["claim", "memory/one"])?;
+    holder.run(&["claim", "memory/one"])?;
     let waiter = call(fill::another_session(ground)?);
     let child = waiter.command(&["claim", "memory/one", "--wait", "30s"]).spawn();
     let mut child =
@@ -31,7 +31,7 @@ pub(super) fn measure(baton: &Path, ground: &Ground) -> Result<Line, Failure> {
     }
     let _ = child.kill();
     let _ = child.wait();
-    holder.time(&["release", "memory/one"])?;
+    holder.run(&["release", "memory/one"])?;
     let peak = peak.ok_or_else(|| Failure::said("memory", "could not be read"))?;
     let name = "resident memory of a `claim` at its peak".to_owned();
     let said = format!("{peak:.1} MB");

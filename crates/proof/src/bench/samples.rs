@@ -25,8 +25,9 @@ impl Call {
 
     pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        // An environment of one variable: what the caller's holds would be paid for by everybody.
+        // A small environment: what the caller's holds would be paid for by everybody.
         command.args(words).current_dir(&self.folder).env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.env("BATON_SESSION", &self.credential);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
@@ -38,6 +39,17 @@ impl Call {
         match code {
             Some(0) => Ok(time),
             other => Err(Failure::said(words.join(" "), format!("ended with {other:?}"))),
+        }
+    }
+
+    /// Not for timing: what it said comes with a failure.
+    pub(super) fn run(&self, words: &[&str]) -> Result<(), Failure> {
+        let output = self.command(words).stderr(Stdio::piped()).output();
+        let what = || self.program.display().to_string();
+        let output = output.map_err(|source| Failure::NotStarted { what: what(), source })?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Failure::said(words.join(" "), String::from_utf8_lossy(&output.stderr))),
         }
     }
 
