@@ -250,12 +250,13 @@ fn trust(folder: &Path, surroundings: &Surroundings) -> Result<(), Error> {
 
 /// Asks for the file's name only: opening the file would be the trap that this module avoids.
 fn identity_of(path: &Path) -> Result<(u64, u64), Error> {
-    let stat = rustix::fs::stat(path)
-        .map_err(|error| fault::of_file("looking for the store", path, error.into()))?;
-    if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
-        return Err(Error::Folder { path: path.to_owned() });
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path)
+        .map_err(|error| fault::of_file("looking for the store", path, error))?;
+    match found.is_dir() {
+        true => Err(Error::Folder { path: path.to_owned() }),
+        false => Ok((found.dev(), found.ino())),
     }
-    Ok((stat.st_dev, stat.st_ino))
 }
 
 fn connect(path: &Path, pages: &Arc<AtomicU32>) -> Result<(Connection, (u64, u64)), Error> {
