@@ -102,13 +102,13 @@ impl Recorder {
     /// Notes the question, asks it, notes the answer.
     pub fn record(
         &mut self,
-        act: Act,
+        act: &Act,
         ask: impl FnOnce(&Act) -> Outcome,
     ) -> std::io::Result<Outcome> {
         let id = self.next;
         self.next += 1;
         self.write(&Line::Invoke { id, at: now(), act: act.clone() })?;
-        let outcome = ask(&act);
+        let outcome = ask(act);
         self.write(&Line::Return { id, at: now(), outcome: outcome.clone() })?;
         Ok(outcome)
     }
@@ -164,7 +164,7 @@ mod tests {
             operation: None,
         };
         let mut recorder = Recorder::create(&path).unwrap();
-        recorder.record(act.clone(), |_| Outcome::Done).unwrap();
+        recorder.record(&act, |_| Outcome::Done).unwrap();
         recorder.write(&Line::Invoke { id: 1, at: 5, act }).unwrap();
         let mut text = std::fs::read_to_string(&path).unwrap();
         text.push_str("{\"return\":{\"id\":1,\"at");

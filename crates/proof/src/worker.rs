@@ -1,8 +1,8 @@
 //! A worker: a process that claims, renews, checks and releases at random and writes down what it
 //! was told.
 //!
-//! It also tries what must not work: tokens of claims it no longer has. Owns the choice of acts; how
-//! they reach Baton is the door's business.
+//! It also tries what must not work: tokens of claims it no longer has. Owns the choice of acts;
+//! how they reach Baton is the door's business.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -174,10 +174,10 @@ impl Worker {
     /// Asks, and asks again under the same id when the answer is not known, or now and then just
     /// to see that it is the same.
     fn ask(&mut self, door: &mut Door, act: &Act, terms: &Terms) -> std::io::Result<Outcome> {
-        let mut outcome = self.recorder.record(act.clone(), |act| door.ask(act, terms))?;
+        let mut outcome = self.recorder.record(act, |act| door.ask(act, terms))?;
         let again = outcome == Outcome::Unknown || self.dice.below(100) < 5;
         if terms.operation.is_some() && again && !matches!(outcome, Outcome::Refused { .. }) {
-            outcome = self.recorder.record(act.clone(), |act| door.ask(act, terms))?;
+            outcome = self.recorder.record(act, |act| door.ask(act, terms))?;
         }
         Ok(outcome)
     }

@@ -1,4 +1,6 @@
 //! A true history passes; every kind of false one is found.
+//!
+//! Journals and histories are written by hand here, so that each can lie in exactly one way.
 
 use baton_core::claim::{Claim, Hold, Holder, Mode, Scope};
 use baton_core::event::{EndOfClaim, Event};

@@ -17,8 +17,9 @@ use crate::store::Error;
 
 const GET: &str = "SELECT kind, key, version, body FROM records WHERE kind=?1 AND key=?2";
 
-// `+?`, not `?`: the value of a bare parameter may become part of the plan, and then SQLite compiles
-// the statement anew at every use (50 µs each, a dozen uses in one check). The index serves both.
+// `+?`, not `?`: the value of a bare parameter may become part of the plan, and then SQLite
+// compiles the statement anew at every use (50 µs each, a dozen uses in one check). The index
+// serves both.
 //
 // CROSS JOIN fixes the order: the index first, then one record for each hit.
 const SCAN: &str = "
