@@ -177,8 +177,13 @@ impl Said {
 pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<CommandLine, Said> {
     let words: Vec<OsString> = words.collect();
     let json = words.iter().any(|word| word == "--json");
-    let matches = CommandLine::command().try_get_matches_from(&words);
-    let parsed = matches.and_then(|matches| CommandLine::from_arg_matches(&matches));
+    // Taking the definition apart again would cost a tenth of a call, and the process ends soon.
+    let mut definition = std::mem::ManuallyDrop::new(CommandLine::command());
+    let matches = definition.try_get_matches_from_mut(&words);
+    let parsed = matches.and_then(|matches| {
+        let matches = std::mem::ManuallyDrop::new(matches);
+        CommandLine::from_arg_matches(&matches)
+    });
     parsed.map_err(|error| said(&error, &words, json))
 }
 

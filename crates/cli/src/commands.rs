@@ -1,4 +1,6 @@
 //! One file a noun: what each command does with the engine and how it says so.
+//!
+//! Owns the way from a parsed command line to the file that serves it. Decides nothing.
 
 use std::process::ExitCode;
 

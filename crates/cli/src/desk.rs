@@ -4,6 +4,7 @@
 //! `--json`, as the same document to standard output.
 
 use std::io::{IsTerminal, Write};
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,7 +23,9 @@ use crate::words::Problem;
 
 #[derive(Debug)]
 pub(crate) struct Desk {
-    pub(crate) workspace: Workspace,
+    /// Never closed: the end of the process does that at no cost, and nothing is lost by it, since
+    /// every commit was complete when it was answered.
+    pub(crate) workspace: ManuallyDrop<Workspace>,
     pub(crate) actor: Actor,
     pub(crate) cwd: PathBuf,
     pub(crate) json: bool,
@@ -67,7 +70,9 @@ impl Desk {
         let cwd = folder(common)?;
         let mut workspace = open(&cwd)?;
         let actor = find(&mut workspace, &hints(common))?;
-        Ok(Self { workspace, actor, cwd, json: common.json, operation: operation(common)? })
+        let operation = operation(common)?;
+        let workspace = ManuallyDrop::new(workspace);
+        Ok(Self { workspace, actor, cwd, json: common.json, operation })
     }
 
     /// The answer, as a document or in words.

@@ -1,7 +1,8 @@
 //! How things look: escaped text, colour on terminals, aligned tables, times people read.
 //!
-//! Owns appearance only. Invariant (S20): text that came from an agent goes through [`shown`] before
-//! it reaches a terminal or another agent, so no control or direction character can act there.
+//! Owns appearance only. Invariant (S20): text that came from an agent goes through [`shown`]
+//! before it reaches a terminal or another agent, so no control or direction character can act
+//! there.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;

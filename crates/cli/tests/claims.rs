@@ -63,15 +63,24 @@ fn lesson_05_every_spelling_is_one_file() {
     }
 }
 
+/// How a holder lets go.
+type Way = fn(&Scratch, &str);
+
 #[test]
 fn lesson_06_every_way_a_claim_ends_wakes_the_waiter() {
     let scratch = Scratch::workspace();
-    let ways: [&dyn Fn(&Scratch, &str); 4] = [
-        &|scratch, holder| drop(scratch.acts(holder, &["release", "x"]).ok()),
-        &|scratch, holder| drop(scratch.acts(holder, &["release", "--all"]).ok()),
-        &|scratch, holder| drop(scratch.acts(holder, &["session", "end"]).ok()),
+    let ways: [Way; 4] = [
+        |scratch, holder| {
+            scratch.acts(holder, &["release", "x"]).ok();
+        },
+        |scratch, holder| {
+            scratch.acts(holder, &["release", "--all"]).ok();
+        },
+        |scratch, holder| {
+            scratch.acts(holder, &["session", "end"]).ok();
+        },
         // Nothing is done: the lease ends by itself.
-        &|_, _| {},
+        |_, _| {},
     ];
     for (number, end) in ways.iter().enumerate() {
         let holder = scratch.session("holder");
@@ -169,7 +178,7 @@ fn lesson_01_many_processes_one_holder() {
         let sessions: Vec<String> = (0..8).map(|_| scratch.session("same-name")).collect();
         let racing: Vec<Child> =
             sessions.iter().map(|session| scratch.begins(session, &["claim", &path])).collect();
-        let won = racing.into_iter().filter(|_| true).map(finish).filter(|said| said.code == 0);
+        let won = racing.into_iter().map(finish).filter(|said| said.code == 0);
         assert_eq!(won.count(), 1, "round {round}");
     }
 }

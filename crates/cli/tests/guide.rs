@@ -94,6 +94,8 @@ fn the_guide_to_claims_runs() {
     let scratch = Scratch::workspace();
     scratch.write("src/parser.rs", "fn parse() {}\n");
     scratch.write("docs/index.md", "# Docs\n");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "second"]);
     run("claims.md", &scratch);
 }
 

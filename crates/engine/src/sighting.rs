@@ -1,8 +1,9 @@
 //! Looks at what stands in the way of a claim: does its holder live, are its files changed?
 //!
 //! Owns every look outside the store that a decision about claims needs, made before the lock is
-//! taken. What cannot be seen is reported as unknown, never as dead or clean (S11). Changes that a
-//! dead or absent holder left are saved under `refs/baton/rescue/` before anyone may overwrite them.
+//! taken. What cannot be seen is reported as unknown, never as dead or clean (S11). Changes that
+//! a dead or absent holder left are saved under `refs/baton/rescue/` before anyone may overwrite
+//! them.
 
 use std::path::{Path, PathBuf};
 

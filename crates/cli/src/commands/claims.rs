@@ -1,4 +1,6 @@
 //! `claim`, `release`, `renew`, `claims`, `ask`, `revoke`, `check`, `why`.
+//!
+//! Owns the words of their answers; what may happen is decided in `baton_core::claims`.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -1,4 +1,6 @@
 //! `session start`, `end`, `list`, `whoami`.
+//!
+//! Owns the words of their answers. The credential is shown once, by `start`, and nowhere else.
 
 use std::process::ExitCode;
 

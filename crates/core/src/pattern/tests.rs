@@ -1,4 +1,5 @@
 //! Tests of patterns: tables of cases, an oracle that enumerates paths, and Unicode spellings.
+//! The oracle is an independent matcher; the tables say what people may rely on.
 
 mod cases;
 mod oracle;

@@ -1,4 +1,5 @@
 //! Real git, in good repositories and in hostile ones.
+//! A hostile one plants programs that leave a canary; none may ever be found.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

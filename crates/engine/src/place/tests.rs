@@ -1,4 +1,5 @@
 //! Real git repositories of every layout, and every spelling of a path in them.
+//! Nothing here starts git but the tests that build the repositories.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -188,6 +188,6 @@ mod tests {
         assert_eq!(known("node", &["node", "--no-warnings", package]), Some("gemini"));
         assert_eq!(known("node", &["node", "server.js", "x", "y", "codex"]), None);
         assert_eq!(known("bash", &["bash", "claude"]), None);
-        assert_eq!(known("node", &["node", "/home/claude/server.js"]), None);
+        assert_eq!(known("node", &["node", "/srv/claude/server.js"]), None);
     }
 }

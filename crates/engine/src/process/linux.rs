@@ -8,6 +8,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use super::{Machine, NoStat, Stat, Terminal};
@@ -94,6 +95,9 @@ fn parse(line: &[u8]) -> Option<Stat> {
 }
 
 pub(super) fn controlling_terminal() -> Option<Terminal> {
+    // Agents' tools have no terminal, and this says so at a tenth of the cost of `/proc`.
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open("/dev/tty", flags, Mode::empty()).ok()?;
     stat(getpid().as_raw_pid().cast_unsigned()).ok()?.terminal
 }
 

@@ -1,4 +1,6 @@
-//! Why a store could not answer. Every one of these means "not done" or "unknown", never "done".
+//! Why a store could not answer.
+//!
+//! Every one of these means "not done" or "unknown", never "done" (S13).
 
 use std::path::PathBuf;
 

@@ -28,6 +28,8 @@ use write::Writer;
 mod backup;
 mod fault;
 mod gate;
+#[cfg(target_env = "musl")]
+mod heap;
 mod news;
 mod read;
 mod schema;
@@ -37,9 +39,9 @@ mod write;
 pub use backup::{restore, workspace_of};
 
 /// A commit that syncs anyway also empties a log above this.
-const CHECKPOINT_PAGES_SYNCED: u32 = 256;
+const CHECKPOINT_PAGES_SYNCED: u32 = 64;
 /// Any commit empties a log above this, after it has opened the gate.
-const CHECKPOINT_PAGES_ANY: u32 = 1_024;
+const CHECKPOINT_PAGES_ANY: u32 = 256;
 /// Above this it does so before it opens the gate: nobody can append meanwhile, so the log ends.
 const CHECKPOINT_PAGES_GATED: u32 = 4_096;
 
@@ -261,6 +263,8 @@ fn connect(path: &Path, pages: &Arc<AtomicU32>) -> Result<(Connection, (u64, u64
     let identity = identity_of(path)?;
     let fault = |error| fault::not_done(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    #[cfg(target_env = "musl")]
+    heap::install();
     let mut connection = Connection::open_with_flags(path, flags).map_err(fault)?;
     // SQLite opens a file it may not write for reading and says nothing.
     if connection.is_readonly("main").map_err(fault)? {

@@ -1,7 +1,7 @@
 //! Keeping the rest of the machine out of the measurement.
 //!
-//! A busy machine takes the processor away from whoever runs longer than a slice, so it slows Baton
-//! and not the floor. Real-time priority, where the kernel grants it, removes that; children
+//! A busy machine takes the processor away from whoever runs longer than a slice, so it slows
+//! Baton and not the floor. Real-time priority, where the kernel grants it, removes that; children
 //! inherit it. Without it the figures still come, and the page says so.
 
 use std::process::{Command, Stdio};

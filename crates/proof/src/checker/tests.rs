@@ -1,6 +1,5 @@
 //! A true history passes; every kind of false one is found.
-//!
-//! Journals and histories are written by hand here, so that each can lie in exactly one way.
+//! The false ones are made by hand, each with one thing wrong.
 
 use baton_core::claim::{Claim, Hold, Holder, Mode, Scope};
 use baton_core::event::{EndOfClaim, Event};

@@ -1,4 +1,5 @@
 //! Tables: what parses to what, what overlaps, what covers, what is stored.
+//! Each row is a promise to users of patterns.
 
 use super::*;
 

@@ -23,7 +23,7 @@ pub(super) const APPLICATION_ID: i32 = 0x4261_746e;
 pub(super) const TABLES: &[(&str, usize)] =
     &[("records", 4), ("entries", 4), ("journal", 8), ("meta", 2), ("traces", 2)];
 
-/// The views are for people with `sqlite3`. Every open parses them (7 µs each): few and short.
+/// The views are for people with `sqlite3`. Every open parses them: few, and short.
 const TABLES_SQL: &str = "
 CREATE TABLE records(kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,
     body TEXT NOT NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID;
@@ -38,8 +38,6 @@ CREATE VIEW claims AS SELECT body->>'token' token, body->>'name' name,
     body->>'resources' resources, body->>'expires_at' expires_at FROM records WHERE kind='claim';
 CREATE VIEW sessions AS SELECT body->>'name' name, body->>'life' life,
     body->>'expires_at' expires_at FROM records WHERE kind='session';
-CREATE VIEW waiters AS SELECT body->>'name' name, body->>'resources' resources
-    FROM records WHERE kind='waiter';
 ";
 
 /// Builds a new store at `path`. The gate is held.
