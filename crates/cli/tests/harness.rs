@@ -226,6 +226,19 @@ impl Scratch {
         }
     }
 
+    /// As `until_waiting`, for any store: each look is a command of its own.
+    pub(crate) fn until_status_shows_waiting(&self, count: usize) {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        loop {
+            let status = self.baton(&["status", "--json"]).ok().json();
+            let waiting = status["queue"].as_array().or(status["waiters"].as_array());
+            if waiting.is_some_and(|waiting| waiting.len() == count) {
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline, "nobody waits: {status}");
+        }
+    }
+
     fn waiters(&self) -> usize {
         let database = rusqlite::Connection::open(self.store().join("store.db")).unwrap();
         let count = "SELECT count(*) FROM records WHERE kind = 'waiter'";

@@ -141,3 +141,28 @@ fn s14_journal_archive_export_and_restore_work_on_a_shared_store() {
     two.baton(&["journal", "verify"]).ok();
     two.baton(&["store", "restore", "README.md", "--yes"]).refused(1);
 }
+
+#[test]
+fn lesson_06_waiters_on_a_shared_store_are_woken() {
+    let Some(address) = address() else { return };
+    let scratch = Scratch::repository().on_store(&address);
+    scratch.baton(&["init", "--yes"]).ok();
+    let (holder, mut process) = scratch.session_with_process("holder");
+    let (second, third) = (scratch.session("second"), scratch.session("third"));
+    scratch.acts(&holder, &["claim", "src/a.rs", "@deploy/prod"]).ok();
+    let waits = ["claim", "src/a.rs", "--wait", "60s", "--json"];
+    let first_waiter = scratch.begins(&second, &waits);
+    scratch.until_status_shows_waiting(1);
+    let begun = std::time::Instant::now();
+    scratch.acts(&holder, &["release", "src/a.rs"]).ok();
+    let granted: Said = first_waiter.wait_with_output().unwrap().into();
+    granted.ok();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "nobody woke the waiter");
+
+    let waiter = scratch.begins(&third, &["claim", "@deploy/prod", "--wait", "60s"]);
+    scratch.until_status_shows_waiting(1);
+    process.end();
+    let granted: Said = waiter.wait_with_output().unwrap().into();
+    granted.ok();
+    scratch.baton(&["journal", "verify"]).ok();
+}
