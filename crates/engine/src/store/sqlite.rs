@@ -39,9 +39,9 @@ mod write;
 pub use backup::{restore, workspace_of};
 
 /// A commit that syncs anyway also empties a log above this.
-const CHECKPOINT_PAGES_SYNCED: u32 = 64;
+const CHECKPOINT_PAGES_SYNCED: u32 = 256;
 /// Any commit empties a log above this, after it has opened the gate.
-const CHECKPOINT_PAGES_ANY: u32 = 256;
+const CHECKPOINT_PAGES_ANY: u32 = 1_024;
 /// Above this it does so before it opens the gate: nobody can append meanwhile, so the log ends.
 const CHECKPOINT_PAGES_GATED: u32 = 4_096;
 
