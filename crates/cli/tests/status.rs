@@ -34,7 +34,8 @@ fn one_screen_tells_it_all() {
     process.end();
     let policy = scratch.root().join("baton.toml");
     let text = std::fs::read_to_string(&policy).unwrap_or_default();
-    std::fs::write(&policy, format!("{text}\n# changed\n")).unwrap();
+    std::fs::write(&policy, format!("{text}\n[[zone]]\npaths = [\"vendor/\"]\npolicy = \"off\"\n"))
+        .unwrap();
     let said = scratch.baton(&["status"]).ok();
     insta::assert_snapshot!(without_times(&said.out), @r"
     3 sessions, 2 claims, 1 waiting

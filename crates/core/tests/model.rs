@@ -237,7 +237,8 @@ impl Told {
         request: &Request,
     ) {
         let now = self.world.now;
-        let things = Things::of(&granted.resources);
+        let all: Vec<_> = granted.resources.iter().chain(&granted.zones).cloned().collect();
+        let things = Things::of(&all);
         if granted.already_held {
             let record = self.world.claims().into_iter().find(|one| one.claim == granted.claim);
             let record = record.unwrap();
@@ -250,10 +251,10 @@ impl Told {
             assert_eq!(things, wanted.things, "S3: all or nothing");
         }
         assert!(granted.expires_at > now);
-        self.remember(who, granted.token, &granted.resources);
+        self.remember(who, granted.token, &all);
         let resources = match self.promises.get(&granted.claim) {
             Some(known) => known.resources.clone(),
-            None => granted.resources.iter().filter(|one| one.amount() == 0).cloned().collect(),
+            None => all.iter().filter(|one| one.amount() == 0).cloned().collect(),
         };
         self.promises.insert(
             granted.claim.clone(),

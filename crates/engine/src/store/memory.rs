@@ -157,10 +157,12 @@ impl Store for Memory {
     }
 
     fn news(&mut self) -> Result<Box<dyn News>, Error> {
-        let (read, write) = rustix::pipe::pipe_with(
-            rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK,
-        )
-        .map_err(news_fault)?;
+        let (read, write) = rustix::pipe::pipe().map_err(news_fault)?;
+        for end in [&read, &write] {
+            // One by one: macOS has no pipe that is made with flags.
+            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC).map_err(news_fault)?;
+            rustix::io::ioctl_fionbio(end, true).map_err(news_fault)?;
+        }
         let write = Arc::new(write);
         self.shared.lock().listeners.push(Arc::downgrade(&write));
         Ok(Box::new(Pipe { read, _write: write }))

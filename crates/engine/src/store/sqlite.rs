@@ -39,9 +39,9 @@ mod write;
 pub use backup::{restore, workspace_of};
 
 /// A commit that syncs anyway also empties a log above this.
-const CHECKPOINT_PAGES_SYNCED: u32 = 64;
+const CHECKPOINT_PAGES_SYNCED: u32 = 256;
 /// Any commit empties a log above this, after it has opened the gate.
-const CHECKPOINT_PAGES_ANY: u32 = 256;
+const CHECKPOINT_PAGES_ANY: u32 = 1_024;
 /// Above this it does so before it opens the gate: nobody can append meanwhile, so the log ends.
 const CHECKPOINT_PAGES_GATED: u32 = 4_096;
 
@@ -250,12 +250,13 @@ fn trust(folder: &Path, surroundings: &Surroundings) -> Result<(), Error> {
 
 /// Asks for the file's name only: opening the file would be the trap that this module avoids.
 fn identity_of(path: &Path) -> Result<(u64, u64), Error> {
-    let stat = rustix::fs::stat(path)
-        .map_err(|error| fault::of_file("looking for the store", path, error.into()))?;
-    if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
-        return Err(Error::Folder { path: path.to_owned() });
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path)
+        .map_err(|error| fault::of_file("looking for the store", path, error))?;
+    match found.is_dir() {
+        true => Err(Error::Folder { path: path.to_owned() }),
+        false => Ok((found.dev(), found.ino())),
     }
-    Ok((stat.st_dev, stat.st_ino))
 }
 
 fn connect(path: &Path, pages: &Arc<AtomicU32>) -> Result<(Connection, (u64, u64)), Error> {

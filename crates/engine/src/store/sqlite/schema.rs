@@ -38,6 +38,8 @@ CREATE VIEW claims AS SELECT body->>'token' token, body->>'name' name,
     body->>'resources' resources, body->>'expires_at' expires_at FROM records WHERE kind='claim';
 CREATE VIEW sessions AS SELECT body->>'name' name, body->>'life' life,
     body->>'expires_at' expires_at FROM records WHERE kind='session';
+CREATE VIEW waiters AS SELECT body->>'name' name, body->>'resources' resources
+    FROM records WHERE kind='waiter';
 ";
 
 /// Builds a new store at `path`. The gate is held.
