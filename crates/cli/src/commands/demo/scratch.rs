@@ -77,7 +77,8 @@ impl Scratch {
         command.spawn().map_err(|error| unable("a process cannot be started", &error))
     }
 
-    /// A small repository with one commit.
+    /// A small repository with one commit. What the agents edit is excluded from git: they do not
+    /// commit, and Baton would save every uncommitted change that a release leaves behind.
     pub(super) fn repository(&self, name: &str) -> Result<Repository, Problem> {
         let repository = Repository { root: self.folder.join(name) };
         for file in FILES {
@@ -88,6 +89,11 @@ impl Scratch {
             written.map_err(|error| unable("the scratch files cannot be written", &error))?;
         }
         repository.git(&["init", "--quiet"])?;
+        let exclude = repository.root.join(".git").join("info").join("exclude");
+        let written = std::fs::create_dir_all(exclude.parent().unwrap_or(&repository.root))
+            .and_then(|()| std::fs::write(&exclude, FILES.join("\n")))
+            .and_then(|()| std::fs::write(repository.root.join("README.md"), "# Scratch\n"));
+        written.map_err(|error| unable("the scratch files cannot be written", &error))?;
         repository.git(&["add", "--all"])?;
         repository.git(&["commit", "--quiet", "--message", "a codebase to work on"])?;
         Ok(repository)
