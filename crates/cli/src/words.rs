@@ -327,7 +327,7 @@ pub(crate) fn held_sentence(held: &Held) -> String {
     let until = match held.until {
         _ if held.idle_dirty => " past its time, over uncommitted changes".to_owned(),
         Some(until) => format!(" until {}", render::until(until)),
-        None => " by a lock file of another tool".to_owned(),
+        None => ", which is another tool, through a lock file".to_owned(),
     };
     match &held.reason {
         Some(reason) => format!("{verb}{until}, because: {}", shown(reason)),
