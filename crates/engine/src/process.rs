@@ -104,10 +104,17 @@ impl Machine {
         Ancestors { machine: self, next: parent, left: ANCESTORS_MAX }
     }
 
-    /// The leader of this process's session: the shell of a terminal, usually.
-    pub fn session_leader(&self) -> Option<Identity> {
-        let leader = rustix::process::getsid(None).ok()?;
-        self.of(leader.as_raw_pid().cast_unsigned())
+    /// The shell of the terminal that controls this process: the leader of its session, or, where
+    /// the leader is outside this pid namespace (`unshare`, `nsenter`), the farthest parent in the
+    /// same terminal.
+    pub fn terminal_shell(&self) -> Option<Identity> {
+        let terminal = controlling_terminal()?;
+        let here = system::stat(rustix::process::getpid().as_raw_pid().cast_unsigned()).ok()?;
+        let leader = (here.session != 0).then(|| self.of(here.session)).flatten();
+        leader.or_else(|| {
+            let same = |ancestor: &Ancestor| ancestor.terminal == Some(terminal);
+            Some(self.ancestors().take_while(same).last()?.identity)
+        })
     }
 
     /// A descriptor that becomes readable when the process ends; nothing if it has ended already
@@ -190,6 +197,8 @@ struct Stat {
     name: String,
     state: u8,
     parent: u32,
+    /// The leader of its session; 0 when that is outside this pid namespace.
+    session: u32,
     terminal: Option<Terminal>,
     threads: u64,
     start: u64,
@@ -293,7 +302,7 @@ mod tests {
         assert_eq!(ancestors[0].identity.pid, parent);
         assert!(!ancestors[0].name.is_empty());
         assert!(ancestors.len() <= ANCESTORS_MAX);
-        assert!(here.session_leader().is_some());
+        assert_eq!(here.terminal_shell().is_some(), controlling_terminal().is_some());
     }
 
     #[test]

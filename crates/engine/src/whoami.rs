@@ -146,8 +146,7 @@ fn alias_keys(machine: &Machine, hints: &Hints) -> Result<Vec<AliasKey>, Failure
 
 /// The shell of the terminal, which stands for a person who typed a command.
 pub fn terminal_shell(machine: &Machine) -> Option<Process> {
-    process::controlling_terminal()?;
-    machine.session_leader().map(|leader| process_of(machine, &leader))
+    machine.terminal_shell().map(|shell| process_of(machine, &shell))
 }
 
 /// Is an agent anywhere above this process, or named by its environment?

@@ -83,15 +83,16 @@ fn parse(line: &[u8]) -> Option<Stat> {
     let pid = std::str::from_utf8(line.get(..open)?).ok()?.trim().parse().ok()?;
     let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
     let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
-    // Numbered as in proc(5): state 3, parent 4, terminal 7, threads 20, start 22.
+    // Numbered as in proc(5): state 3, parent 4, session 6, terminal 7, threads 20, start 22.
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
-    let device: i32 = fields.nth(2)?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
+    let device: i32 = fields.next()?.parse().ok()?;
     let threads = fields.nth(12)?.parse().ok()?;
     let start = fields.nth(1)?.parse().ok()?;
     let terminal = (device != 0).then_some(Terminal { device: u64::from(device.cast_unsigned()) });
-    Some(Stat { pid, name, state, parent, terminal, threads, start })
+    Some(Stat { pid, name, state, parent, session, terminal, threads, start })
 }
 
 pub(super) fn controlling_terminal() -> Option<Terminal> {
@@ -124,7 +125,7 @@ mod tests {
         for name in ["sleep", "a b", "x) S 1 2 3 (y", "((", "))", ""] {
             let stat = parse(format!("42 ({name}) {TAIL}\n").as_bytes()).unwrap();
             assert_eq!((stat.pid, &*stat.name, stat.parent), (42, name, 7), "{name}");
-            assert_eq!((stat.threads, stat.start), (9, 123_456), "{name}");
+            assert_eq!((stat.session, stat.threads, stat.start), (42, 9, 123_456), "{name}");
             assert_eq!(stat.terminal, Some(Terminal { device: 34817 }));
         }
     }

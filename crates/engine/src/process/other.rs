@@ -24,7 +24,9 @@ pub(super) fn stat(pid: u32) -> Result<Stat, NoStat> {
     }
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid().cast_unsigned());
     let terminal = controlling_terminal();
-    Ok(Stat { pid, name: String::new(), state: b'R', parent, terminal, threads: 1, start: 0 })
+    let session = rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_pid().cast_unsigned());
+    let (name, state) = (String::new(), b'R');
+    Ok(Stat { pid, name, state, parent, session, terminal, threads: 1, start: 0 })
 }
 
 pub(super) fn controlling_terminal() -> Option<Terminal> {
