@@ -7,12 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, NoticeId, SessionId, WaiterId};
+use crate::id::{ClaimId, NoticeId, SessionId, TaskId, WaiterId};
 use crate::journal::Hash;
 use crate::notices::Notice;
 use crate::operations::Operation;
 use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
+use crate::task::dossier::Report;
+use crate::task::{self, Move, Standing, Task};
+use crate::tasks::editing::Edit;
 use crate::time::{Moment, Span};
 use crate::waiting::Waiter;
 use crate::zones::Policy;
@@ -106,6 +109,49 @@ pub enum Event {
         notices: Vec<NoticeId>,
     },
 
+    TaskAdded {
+        task: Task,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<String>,
+    },
+    TaskEdited {
+        task: TaskId,
+        edit: Edit,
+    },
+    /// A task moved: it was taken, finished, lost, put aside …
+    TaskMoved {
+        task: TaskId,
+        how: Move,
+        standing: Standing,
+    },
+    TaskReported {
+        task: TaskId,
+        report: Report,
+    },
+    /// It now comes after these too. Those in `pending` are not finished yet.
+    TaskTied {
+        task: TaskId,
+        after: Vec<TaskId>,
+        pending: Vec<TaskId>,
+    },
+    /// A task it waited for is finished.
+    TaskFreed {
+        task: TaskId,
+        of: TaskId,
+    },
+    /// How much these unblock now.
+    TasksWeighed {
+        weights: Vec<Weight>,
+    },
+    TasksRenewed {
+        tasks: Vec<task::Renewal>,
+        at: Moment,
+    },
+    /// Finished so long ago that a like one is no duplicate any more.
+    TasksForgotten {
+        tasks: Vec<TaskId>,
+    },
+
     OperationAnswered {
         operation: Operation,
     },
@@ -128,6 +174,12 @@ pub struct Renewal {
     /// The new TTL, when the holder asked for a longer one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weight {
+    pub task: TaskId,
+    pub unblocks: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,6 +252,8 @@ impl Event {
             | Self::WaitEnded { .. }
             | Self::NoticesTold { .. }
             | Self::LeftoversTold { .. }
+            | Self::TasksRenewed { .. }
+            | Self::TasksForgotten { .. }
             | Self::OperationAnswered { .. }
             | Self::OperationsForgotten { .. } => Durability::Process,
             Self::ClaimEnded { why, left, .. } => match why {
@@ -218,6 +272,13 @@ impl Event {
             | Self::PolicySet { .. }
             | Self::PersonTokenAdded { .. }
             | Self::NoticeSent { .. }
+            | Self::TaskAdded { .. }
+            | Self::TaskEdited { .. }
+            | Self::TaskMoved { .. }
+            | Self::TaskReported { .. }
+            | Self::TaskTied { .. }
+            | Self::TaskFreed { .. }
+            | Self::TasksWeighed { .. }
             | Self::SnapshotTaken { .. } => Durability::Power,
         }
     }
@@ -268,6 +329,15 @@ impl Event {
             Self::WaitEnded { .. } => "wait_ended",
             Self::NoticeSent { .. } => "notice_sent",
             Self::NoticesTold { .. } => "notices_told",
+            Self::TaskAdded { .. } => "task_added",
+            Self::TaskEdited { .. } => "task_edited",
+            Self::TaskMoved { .. } => "task_moved",
+            Self::TaskReported { .. } => "task_reported",
+            Self::TaskTied { .. } => "task_tied",
+            Self::TaskFreed { .. } => "task_freed",
+            Self::TasksWeighed { .. } => "tasks_weighed",
+            Self::TasksRenewed { .. } => "tasks_renewed",
+            Self::TasksForgotten { .. } => "tasks_forgotten",
             Self::OperationAnswered { .. } => "operation_answered",
             Self::OperationsForgotten { .. } => "operations_forgotten",
             Self::SnapshotTaken { .. } => "snapshot_taken",
@@ -296,6 +366,15 @@ pub const KINDS: &[&str] = &[
     "wait_ended",
     "notice_sent",
     "notices_told",
+    "task_added",
+    "task_edited",
+    "task_moved",
+    "task_reported",
+    "task_tied",
+    "task_freed",
+    "tasks_weighed",
+    "tasks_renewed",
+    "tasks_forgotten",
     "operation_answered",
     "operations_forgotten",
     "snapshot_taken",

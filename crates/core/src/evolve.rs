@@ -11,6 +11,8 @@ use crate::sessions::{Life, Session};
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
+mod tasks;
+
 pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
     match event {
         Event::EpochRaised { .. } | Event::WorkspaceMade { .. } | Event::SnapshotTaken { .. } => {
@@ -72,6 +74,16 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::NoticesTold { notices } => {
             notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
         }
+
+        Event::TaskAdded { .. }
+        | Event::TaskEdited { .. }
+        | Event::TaskMoved { .. }
+        | Event::TaskReported { .. }
+        | Event::TaskTied { .. }
+        | Event::TaskFreed { .. }
+        | Event::TasksWeighed { .. }
+        | Event::TasksRenewed { .. }
+        | Event::TasksForgotten { .. } => tasks::evolve(records, event),
 
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {

@@ -23,6 +23,8 @@ pub mod refusal;
 pub mod resource;
 pub mod scene;
 pub mod sessions;
+pub mod task;
+pub mod tasks;
 pub mod time;
 pub mod view;
 pub mod waiting;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Holder;
 use crate::id::{ClaimId, SessionId, Token};
 use crate::resource::{self, Resource};
+use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
 
@@ -85,6 +86,9 @@ pub enum Refusal {
     #[error("the {what} contains {character:?}")]
     BadText { what: &'static str, character: char },
 
+    #[error(transparent)] // The task's refusal is the whole answer.
+    Task(Box<tasks::refused::Refused>),
+
     #[error("the store could not be read")]
     Unreadable(#[from] Unreadable),
 }
@@ -112,6 +116,7 @@ impl Refusal {
             | Self::BadResource { .. }
             | Self::BadText { .. } => Class::Usage,
             Self::StaleToken { .. } => Class::Stale,
+            Self::Task(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
             _ => Class::Refused,
         }
@@ -143,6 +148,7 @@ impl Refusal {
             Self::BadResource { .. } => "bad_resource",
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
+            Self::Task(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",
         }
     }

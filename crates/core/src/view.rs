@@ -8,7 +8,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{claim, notices, operations, sessions, waiting};
+use crate::{claim, notices, operations, sessions, task, waiting};
 
 /// The kind of a record: one per noun.
 pub type Kind = &'static str;
@@ -25,6 +25,9 @@ pub const KINDS: &[Kind] = &[
     sessions::Alias::KIND,
     sessions::PersonToken::KIND,
     sessions::Session::KIND,
+    task::Task::KIND,
+    task::dossier::Dossier::KIND,
+    task::tally::Tally::KIND,
     waiting::Waiter::KIND,
     crate::zones::Policy::KIND,
 ];
@@ -110,6 +113,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         notices::Notice::KIND => of::<notices::Notice>(body),
         operations::Operation::KIND => of::<operations::Operation>(body),
         sessions::Session::KIND => of::<sessions::Session>(body),
+        task::Task::KIND => of::<task::Task>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }
@@ -132,7 +136,12 @@ pub fn get<R: Record>(view: &dyn View, key: &str) -> Result<Option<R>, Unreadabl
 
 pub fn scan<R: Record>(view: &dyn View, query: Query) -> Result<Vec<R>, Unreadable> {
     let answers = view.read(&[query])?;
-    answers.iter().flatten().map(|row| parse(&row.body)).collect()
+    answers.iter().flatten().filter(|row| row.kind == R::KIND).map(|row| parse(&row.body)).collect()
+}
+
+/// The records of one kind among rows: two kinds may stand in one index.
+pub fn only<R: Record>(rows: &[Row]) -> Result<Vec<R>, Unreadable> {
+    rows.iter().filter(|row| row.kind == R::KIND).map(|row| parse(&row.body)).collect()
 }
 
 pub fn put<R: Record>(records: &mut dyn Records, record: &R) -> Result<(), Unreadable> {

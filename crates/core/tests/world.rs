@@ -256,7 +256,7 @@ impl World {
         named.map(|(name, _)| name.clone()).unwrap_or_default()
     }
 
-    fn records<R: Record>(&self) -> Vec<R> {
+    pub(crate) fn records<R: Record>(&self) -> Vec<R> {
         let rows = self.store.rows().filter(|row| row.kind == R::KIND);
         rows.map(|row| parse(&row.body).unwrap()).collect()
     }
@@ -317,11 +317,21 @@ impl World {
         tree: &str,
         client_session: Option<&str>,
     ) -> Started {
+        self.begin_as(name, tree, client_session, None)
+    }
+
+    pub(crate) fn begin_as(
+        &mut self,
+        name: &str,
+        tree: &str,
+        client_session: Option<&str>,
+        role: Option<&str>,
+    ) -> Started {
         let request = Start {
             name: Some(name.to_owned()),
             client: Some("test".to_owned()),
             client_session: client_session.map(str::to_owned),
-            role: None,
+            role: role.map(str::to_owned),
             process: Some(process(name)),
             host: "here".to_owned(),
             tree: TreeId(tree.to_owned()),
