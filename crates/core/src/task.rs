@@ -430,9 +430,9 @@ fn below(index: Index, head: &str, limit: u32) -> Query {
     Query::Scan { index, from, until, after: None, limit }
 }
 
-/// Tasks whose time in `index` is before `now`: leases that ran out, sleepers that wake.
+/// Tasks whose time in `index` has come by `now`: leases that ran out, sleepers that wake.
 pub fn due(index: Index, now: Moment, limit: u32) -> Query {
-    let until = format!("{:020}", now.0);
+    let until = format!("{:020}", now.0.saturating_add(1));
     Query::Scan { index, from: String::new(), until, after: None, limit }
 }
 

@@ -255,6 +255,7 @@ pub fn reason_of(task: &Task) -> Option<String> {
             (Some(text), Some(waits)) => Some(format!("{text}; {waits}")),
             (text, waits) => text.clone().or(waits),
         },
+        State::Parked if waits.is_some() => waits,
         State::Open | State::Failed => standing.why.as_deref().map(used),
         _ => standing.why.clone(),
     }

@@ -7,6 +7,7 @@
     reason = "a helper of a test may fail the test"
 )]
 
+mod backlog;
 mod claims;
 mod events;
 mod lessons;
@@ -15,6 +16,8 @@ mod naive;
 mod operations;
 mod sessions;
 mod story;
+mod task_model;
+mod tasks;
 mod waiting;
 mod world;
 mod zones;

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use baton_core::id::Token;
 use baton_core::time::Span;
 
+pub mod tasks;
+
 /// Takes a claim on paths and named resources, all or nothing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Claim {

@@ -358,6 +358,13 @@ fn concerns(event: &Event) -> Concerns<'_> {
         Event::WaitQueued { waiter } => {
             (vec![&waiter.hold.holder.session], waiter.hold.resources.iter().collect())
         }
+        Event::TaskAdded { task, .. } => {
+            let by = task.created_by.iter().map(|by| &by.session).collect();
+            (by, task.paths.iter().collect())
+        }
+        Event::TaskMoved { standing, .. } => {
+            (standing.owner.iter().map(|owner| &owner.session).collect(), Vec::new())
+        }
         Event::NoticeSent { notice } => {
             let (by, resources) = match &notice.news {
                 News::Asked { by, resources, .. } => (Some(&by.session), resources),

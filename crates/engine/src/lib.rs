@@ -30,6 +30,7 @@ pub mod setup;
 pub mod sighting;
 pub mod store;
 pub mod survey;
+pub mod tasking;
 pub mod user_config;
 pub mod whoami;
 pub mod workspace;

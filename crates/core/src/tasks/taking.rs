@@ -211,7 +211,8 @@ impl Counter {
             loose.push(task);
         };
         for task in &self.run_out {
-            if !(self.is_mine(task) && named.as_ref() == Some(&task.task)) {
+            let anew = self.is_mine(task) && task.at_rest() == State::Open;
+            if !(anew && named.as_ref() == Some(&task.task)) {
                 apply(task, lose(task, Move::RanOut, "its lease ran out", context));
             }
         }
@@ -255,7 +256,7 @@ impl Counter {
                 let (task, owner) = (Brief::from(&task), Box::new(owner.clone()));
                 return Err(Refused::Owned { verb: "take", task, owner }.into());
             }
-            (None, State::Open | State::Parked) => {}
+            (None, State::Open | State::Parked) if task.at_rest() == State::Open => {}
             (None, _) => return Err(wrong_state(&task, "take", None)),
         }
         if !self.may_have(&task) && !context.actor.person {
