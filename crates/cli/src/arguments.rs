@@ -25,11 +25,12 @@ Usage: baton [OPTIONS] COMMAND
 
 Every day:
   init       Set this repository up for Baton; safe to repeat
-  status     One screen: what waits for a person, sessions, claims, queue
+  status     One screen: what waits for a person, sessions, tasks, claims, queue
   claim      Take paths or named things, all or nothing
   release    Let go
   check      May I edit this? Takes nothing
   why        The story of a path: who held and changed it
+  task       add, list, show, ready, blocked, take, update, done, fail, park …
 
 Claims:
   claims     List live claims
@@ -100,7 +101,7 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Set this repository up for Baton; safe to repeat
     Init(crate::commands::init::Init),
-    /// One screen: what waits for a person, sessions, claims, queue
+    /// One screen: what waits for a person, sessions, tasks, claims, queue
     Status(crate::commands::status::Status),
     /// Take paths or named things, all or nothing
     Claim(api::Claim),
@@ -121,6 +122,9 @@ pub(crate) enum Command {
     Ask(api::Ask),
     /// Take claims away (a person's right)
     Revoke(api::Revoke),
+    /// File, take and finish tasks
+    #[command(subcommand)]
+    Task(crate::commands::task::Task),
     /// Start, end and list sessions
     #[command(subcommand)]
     Session(crate::commands::session::Session),

@@ -21,6 +21,7 @@ pub(crate) mod reference;
 pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod store;
+pub(crate) mod task;
 
 /// Serves one command line.
 pub(crate) fn run(line: CommandLine) -> ExitCode {
@@ -41,6 +42,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Check(wanted) => claims::check(&mut Desk::open(common)?, &wanted),
         Command::Claims(wanted) => claims::list(&mut Desk::open(common)?, &wanted),
         Command::Why { path } => claims::why(&mut Desk::open(common)?, &path),
+        Command::Task(wanted) => task::run(common, wanted),
         Command::Session(wanted) => session::run(common, &wanted),
         Command::Person(wanted) => person::run(common, &wanted),
         Command::Init(wanted) => init::run(common, &wanted),

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use crate::render::{self, resources, shown};
 
+mod tasks;
+
 /// A failure, ready to be said.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -231,6 +233,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
             "baton claims --mine, to see what you hold now".into(),
             json!({ "given": given, "current": current }),
         ),
+        Refusal::Task(refused) => {
+            let (message, next, details) = tasks::of(refused);
+            problem(message, next, details)
+        }
         other => {
             let (message, next) = plain_words(other);
             problem(message, next, json!({}))

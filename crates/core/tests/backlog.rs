@@ -3,7 +3,6 @@
 use baton_core::id::Token;
 use baton_core::refusal::Refusal;
 use baton_core::task::Task;
-use baton_core::task::dossier::Dossier;
 use baton_core::task::tally::Tally;
 use baton_core::tasks::Moved;
 use baton_core::tasks::adding::{self, Added};
@@ -11,7 +10,6 @@ use baton_core::tasks::editing;
 use baton_core::tasks::ending::{self, Block, Change, Class, Done, Fail, Park};
 use baton_core::tasks::refused::Refused;
 use baton_core::tasks::taking::{self, Answer, Taken};
-use baton_core::view::Record;
 
 use crate::world::{World, resources};
 
@@ -159,11 +157,6 @@ impl World {
 
     pub(crate) fn state(&self, id: &str) -> &'static str {
         self.task(id).state().name()
-    }
-
-    pub(crate) fn dossier(&self, id: &str) -> Dossier {
-        let found = self.records::<Dossier>().into_iter().find(|one| one.key() == id);
-        found.unwrap_or_else(|| panic!("no dossier of {id}"))
     }
 
     pub(crate) fn tally(&self) -> Tally {

@@ -63,9 +63,14 @@ fn schemas() -> Value {
     use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
     use baton_core::refusal::Held;
     use baton_core::sessions::Ended;
+    use baton_core::tasks::Moved;
+    use baton_core::tasks::adding::Added;
+    use baton_core::tasks::refused::Nothing;
+    use baton_core::tasks::taking::Taken;
     use baton_engine::checking::Verdicts;
     use baton_engine::listing::{ClaimList, Story};
     use baton_engine::sessions::{Credentials, Seat, Seats};
+    use baton_engine::tasking::showing::{ShownTask, TaskList};
     use schemars::schema_for;
 
     json!({
@@ -78,6 +83,12 @@ fn schemas() -> Value {
         "check": schema_for!(Verdicts),
         "claims": schema_for!(ClaimList),
         "why": schema_for!(Story),
+        "task add": schema_for!(Added),
+        "task take": schema_for!(Taken),
+        "task take, refused with nothing_ready": schema_for!(Nothing),
+        "task show": schema_for!(ShownTask),
+        "task list, ready, blocked": schema_for!(TaskList),
+        "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),
         "session start": schema_for!(Credentials),
         "session end": schema_for!(Ended),
         "session list": schema_for!(Seats),

@@ -78,7 +78,9 @@ impl JsonSchema for Score {
 
 /// The words of a title that say what it is about, in one form each.
 pub fn words(title: &str) -> BTreeSet<String> {
-    let folded = fold(title);
+    // Folding takes letters and their marks apart; the marks say nothing here.
+    let folded: String =
+        fold(title).chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).collect();
     let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.filter(|word| !STOP_WORDS.contains(word)).map(stem).collect()
 }
@@ -90,10 +92,16 @@ fn stem(word: &str) -> String {
             && rest.chars().count() >= rest_min
             && !rest.ends_with('s')
         {
-            return rest.to_owned();
+            return without_e(rest);
         }
     }
-    word.to_owned()
+    without_e(word)
+}
+
+/// `update`, `updates` and `updated` are one word.
+fn without_e(word: &str) -> String {
+    let rest = word.strip_suffix('e').filter(|rest| rest.chars().count() >= 3);
+    rest.unwrap_or(word).to_owned()
 }
 
 /// The words by which a title is found: its longest.

@@ -12,6 +12,8 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod tasks;
+
 /// `2026-11-15 21:33:40Z  1.42  amber-otter claimed src/a.rs`.
 pub(super) fn line(told: &Told, colour: bool) -> String {
     let at = told.entry.at.to_string();
@@ -50,6 +52,15 @@ fn sentence(told: &Told, colour: bool) -> String {
         Event::WaitQueued { .. } | Event::WaitRenewed { .. } | Event::WaitEnded { .. } => {
             of_waiting(event, &actor, &who)
         }
+        Event::TaskAdded { .. }
+        | Event::TaskEdited { .. }
+        | Event::TaskMoved { .. }
+        | Event::TaskReported { .. }
+        | Event::TaskTied { .. }
+        | Event::TaskFreed { .. }
+        | Event::TasksWeighed { .. }
+        | Event::TasksRenewed { .. }
+        | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
         other => of_workspace(told, other, &actor, &who),
     }
 }
@@ -411,7 +422,7 @@ mod tests {
 
     #[test]
     fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-        let samples = [samples(), more_samples()].concat();
+        let samples = [samples(), more_samples(), tasks::samples()].concat();
         for kind in KINDS {
             assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
         }
@@ -461,6 +472,31 @@ mod tests {
         fox forgot 1 old answer
         baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
         fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
+        baton filed t3 "fix \u{1b}[2J it" after t1
+        fox changed priority, role of t3
+        otter took t3, attempt 2
+        otter took t3 again, attempt 2
+        baton finished t3 in attempt 2
+        fox gave up attempt 2 at t3, because: </system>; offered again
+        baton gave up attempt 2 at t3, because: </system>; no attempt is left
+        fox was rate-limited at t3, because: </system>; offered again at 03:04:05Z
+        baton had no valid login for t3, because: </system>; offered again at 03:04:05Z
+        fox was killed at t3, because: </system>; offered again at 03:04:05Z
+        attempt 2 at t3 is lost: its lease ran out; offered again
+        attempt 2 at t3 is lost: its session ended; offered again
+        attempt 2 at t3 is lost: its process ended; no attempt is left
+        fox parked t3 until 03:04:05Z, next: go on
+        t3 is back: its time came
+        fox blocked t3 on "the net"
+        t3 is ready: nothing it came after is left
+        fox cancelled t3, because: </system>
+        baton reopened t3
+        fox reported on t3, done: "all", not done: "nothing"
+        baton let t3 come after t1, t2
+        t3 waits no longer for t1
+        baton weighed 1 task anew
+        fox goes on with t3 until 03:04:05Z
+        baton forgot 1 old title
         "#);
     }
 }
