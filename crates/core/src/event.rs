@@ -7,12 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, NoticeId, SessionId, WaiterId};
+use crate::id::{ClaimId, NoticeId, SessionId, Token, WaiterId};
 use crate::journal::Hash;
+use crate::key::Key;
+use crate::notes::Note;
 use crate::notices::Notice;
+use crate::once::{self, Runner};
 use crate::operations::Operation;
 use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
+use crate::state::Changed;
+use crate::state::drafts::Draft;
 use crate::time::{Moment, Span};
 use crate::waiting::Waiter;
 use crate::zones::Policy;
@@ -106,6 +111,40 @@ pub enum Event {
         notices: Vec<NoticeId>,
     },
 
+    StateChanged {
+        changed: Changed,
+    },
+    DraftSet {
+        draft: Draft,
+    },
+    DraftsEnded {
+        session: SessionId,
+        keys: Vec<Key>,
+        why: EndOfDraft,
+    },
+
+    /// Somebody's turn at a command began; whoever had it before is gone.
+    OnceStarted {
+        key: Key,
+        runner: Runner,
+    },
+    OnceRenewed {
+        key: Key,
+        token: Token,
+        at: Moment,
+        lease_until: Moment,
+    },
+    OnceEnded {
+        key: Key,
+        token: Token,
+        at: Moment,
+        end: once::End,
+    },
+
+    NoteAdded {
+        note: Note,
+    },
+
     OperationAnswered {
         operation: Operation,
     },
@@ -165,6 +204,14 @@ pub enum EndOfWait {
     Gone,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndOfDraft {
+    Published,
+    Discarded,
+    SessionEnded,
+}
+
 /// How safe an event must be before it is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
@@ -200,6 +247,8 @@ impl Event {
             | Self::WaitEnded { .. }
             | Self::NoticesTold { .. }
             | Self::LeftoversTold { .. }
+            | Self::OnceStarted { .. }
+            | Self::OnceRenewed { .. }
             | Self::OperationAnswered { .. }
             | Self::OperationsForgotten { .. } => Durability::Process,
             Self::ClaimEnded { why, left, .. } => match why {
@@ -218,6 +267,11 @@ impl Event {
             | Self::PolicySet { .. }
             | Self::PersonTokenAdded { .. }
             | Self::NoticeSent { .. }
+            | Self::StateChanged { .. }
+            | Self::DraftSet { .. }
+            | Self::DraftsEnded { .. }
+            | Self::OnceEnded { .. }
+            | Self::NoteAdded { .. }
             | Self::SnapshotTaken { .. } => Durability::Power,
         }
     }
@@ -268,6 +322,13 @@ impl Event {
             Self::WaitEnded { .. } => "wait_ended",
             Self::NoticeSent { .. } => "notice_sent",
             Self::NoticesTold { .. } => "notices_told",
+            Self::StateChanged { .. } => "state_changed",
+            Self::DraftSet { .. } => "draft_set",
+            Self::DraftsEnded { .. } => "drafts_ended",
+            Self::OnceStarted { .. } => "once_started",
+            Self::OnceRenewed { .. } => "once_renewed",
+            Self::OnceEnded { .. } => "once_ended",
+            Self::NoteAdded { .. } => "note_added",
             Self::OperationAnswered { .. } => "operation_answered",
             Self::OperationsForgotten { .. } => "operations_forgotten",
             Self::SnapshotTaken { .. } => "snapshot_taken",
@@ -296,6 +357,13 @@ pub const KINDS: &[&str] = &[
     "wait_ended",
     "notice_sent",
     "notices_told",
+    "state_changed",
+    "draft_set",
+    "drafts_ended",
+    "once_started",
+    "once_renewed",
+    "once_ended",
+    "note_added",
     "operation_answered",
     "operations_forgotten",
     "snapshot_taken",

@@ -15,6 +15,7 @@ use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::scene::Caller;
+use crate::state::drafts;
 use crate::time::{Moment, Span};
 use crate::view::{Index, Kind, Query, Record, View, get, scan};
 use crate::waiting::{self, Waiter};
@@ -444,6 +445,7 @@ fn finish(
             }
         }
         None => {
+            events.extend(drafts::end_with_session(view, &session.session)?);
             for claim in &claims {
                 released.extend(claim.hold.resources.iter().cloned());
                 let end = match why {

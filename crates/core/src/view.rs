@@ -8,7 +8,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{claim, notices, operations, sessions, waiting};
+use crate::state::State;
+use crate::state::drafts::Draft;
+use crate::{claim, notes, notices, once, operations, sessions, waiting};
 
 /// The kind of a record: one per noun.
 pub type Kind = &'static str;
@@ -20,11 +22,15 @@ pub type Index = &'static str;
 pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
+    notes::Note::KIND,
     notices::Notice::KIND,
+    once::Once::KIND,
     operations::Operation::KIND,
     sessions::Alias::KIND,
     sessions::PersonToken::KIND,
     sessions::Session::KIND,
+    State::KIND,
+    Draft::KIND,
     waiting::Waiter::KIND,
     crate::zones::Policy::KIND,
 ];
@@ -107,9 +113,12 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
     match kind {
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
+        notes::Note::KIND => of::<notes::Note>(body),
         notices::Notice::KIND => of::<notices::Notice>(body),
         operations::Operation::KIND => of::<operations::Operation>(body),
         sessions::Session::KIND => of::<sessions::Session>(body),
+        State::KIND => of::<State>(body),
+        Draft::KIND => of::<Draft>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }
