@@ -15,6 +15,7 @@ pub mod id;
 pub mod journal;
 pub mod key;
 pub mod memory;
+pub mod messages;
 pub mod notes;
 pub mod notices;
 pub mod once;

@@ -10,6 +10,7 @@
 mod claims;
 mod events;
 mod lessons;
+mod messages;
 mod model;
 mod naive;
 mod notes;
