@@ -238,6 +238,11 @@ pub fn finish(
     context: &Context,
 ) -> Result<(Vec<Event>, Vec<Notice>), Refusal> {
     let caller = Caller::read(view, context)?;
+    let known = get::<Once>(view, key.as_str())?;
+    if known.and_then(|once| once.success).is_some_and(|success| success.token == token) {
+        // Said already; the first time the answer did not arrive.
+        return Ok((Vec::new(), Vec::new()));
+    }
     its_turn(view, &caller, key, token)?;
     let (key, end) = (key.clone(), end.clone());
     let mut events = vec![Event::OnceEnded { key, token, at: context.now, end }];

@@ -172,6 +172,23 @@ pub struct Read {
     pub version: u64,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not KEY@VERSION, for example build/status@3")]
+pub struct BadRead {
+    pub text: String,
+}
+
+impl std::str::FromStr for Read {
+    type Err = BadRead;
+
+    fn from_str(text: &str) -> Result<Self, BadRead> {
+        let parsed = text.rsplit_once('@').and_then(|(key, version)| {
+            Some(Self { key: key.parse().ok()?, version: version.parse().ok()? })
+        });
+        parsed.ok_or_else(|| BadRead { text: text.to_owned() })
+    }
+}
+
 /// One change that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Write {
