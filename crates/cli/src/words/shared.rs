@@ -28,14 +28,19 @@ pub(super) fn state(refused: &Refused) -> Words {
                 true => String::new(),
                 false => format!("; perhaps {}", perhaps.join(", ")),
             };
+            let next = match near.first() {
+                Some(near) => format!("baton state get {}", shell_word(near.as_str())),
+                None => "baton state list, to see what there is".to_owned(),
+            };
             (
                 format!("{key} has no value{gone}{perhaps}"),
-                "baton state list, to see what there is".into(),
+                next,
                 json!({ "key": key, "version": version, "near": near }),
             )
         }
         Refused::Stale { key, given, current, exists, by, read } => {
-            let next = format!("baton state get {} --json, then decide again", key.as_str());
+            let next =
+                format!("baton state get {} --json, then decide again", shell_word(key.as_str()));
             let details = json!({ "key": key, "given": given, "current": current,
                 "by": by.as_ref().map(|(by, _)| by) });
             (stale(key.as_str(), *given, *current, *exists, by.as_ref(), *read), next, details)
@@ -73,9 +78,9 @@ pub(super) fn state(refused: &Refused) -> Words {
             json!({ "given": given, "max": max }),
         ),
         Refused::NoDraft { key } => {
-            let what = key.as_ref().map_or("anything".to_owned(), |key| shown(key.as_str()));
+            let what = key.as_ref().map(|key| format!(" of {key}")).unwrap_or_default();
             (
-                format!("you have no draft of {what}"),
+                format!("you have no draft{what}"),
                 "baton state set KEY VALUE --draft makes one".into(),
                 json!({ "key": key }),
             )
@@ -95,15 +100,16 @@ fn stale(
         Some((by, at)) => format!(" by {} {}", shown(&by.name), ago(*at)),
         None => String::new(),
     };
-    let what = if read { "which was read" } else { "which was expected" };
-    let given = match given {
-        0 => format!("without a value, {what}"),
-        given => format!("at version {given}, {what}"),
+    let given = match (given, read) {
+        (0, true) => "it had no value when it was read".to_owned(),
+        (0, false) => "it was to have no value".to_owned(),
+        (given, true) => format!("version {given} was read"),
+        (given, false) => format!("version {given} was expected"),
     };
     match (exists, current) {
-        (true, _) => format!("{key} is not {given}: it is at version {current}, set{who}"),
-        (false, 0) => format!("{key} is not {given}: it has no value, version 0"),
-        (false, _) => format!("{key} is not {given}: it was deleted{who}, version {current}"),
+        (true, _) => format!("{key} is at version {current}, set{who}; {given}"),
+        (false, 0) => format!("{key} has no value, version 0; {given}"),
+        (false, _) => format!("{key} was deleted{who}, version {current}; {given}"),
     }
 }
 

@@ -147,6 +147,18 @@ mod tests {
             with("owner = \"ann\""),
             with("ruel = \"max\""),
         ];
-        insta::assert_snapshot!(complaints.join("\n"), @"");
+        insta::assert_snapshot!(complaints.join("\n"), @r#"
+        2: a [[state]] rule needs at least one key
+        2: "a b" is not a key: ' ' is not allowed in it
+        1: missing key `keys`
+        2: a [[state]] rule needs rule or owner, or both
+        3: there is no rule `sum`; there are `replace, append, union, max, once, forward`
+        2: forward needs its stages, for example stages = ["planned", "done"]
+        4: forward needs at least two stages
+        4: a stage is named twice
+        4: only the rule forward has stages
+        3: "ann" is no owner: write "session" or "role:NAME"
+        3: unknown key `ruel`; there are `keys, rule, stages, owner`
+        "#);
     }
 }
