@@ -172,6 +172,9 @@ pub(crate) enum Command {
     /// One agent of the demo
     #[command(hide = true)]
     DemoAgent(crate::commands::demo::agent::DemoAgent),
+    /// One worker of the demo
+    #[command(hide = true)]
+    DemoWorker(crate::commands::demo::worker::DemoWorker),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell
