@@ -161,7 +161,10 @@ proptest! {
                 let again = to_line(&message).unwrap();
                 prop_assert_eq!(parse_line(3, again.trim_end().as_bytes()).unwrap(), message);
             }
-            Err(bad) => prop_assert!(bad.line == 3 && bad.column >= 1 && bad.column <= line.len() + 1),
+            Err(bad) => {
+                prop_assert_eq!(bad.line, 3);
+                prop_assert!((1..=line.len() + 1).contains(&bad.column), "{}", bad);
+            }
         }
     }
 }

@@ -163,7 +163,9 @@ proptest! {
     /// Whatever dies, sleeps or comes late: never two turns at once among those that are seen,
     /// and the result of a lost turn never counts.
     #[test]
-    fn random_runners_never_both_count(acts in proptest::collection::vec((0..3_usize, 0..5_u8), 1..60)) {
+    fn random_runners_never_both_count(
+        acts in proptest::collection::vec((0..3_usize, 0..5_u8), 1..60),
+    ) {
         const WHO: [&str; 3] = ["ann", "bob", "cat"];
         let mut world = World::with(WHO);
         let mut turns: BTreeMap<usize, Token> = BTreeMap::new();
