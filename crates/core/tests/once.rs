@@ -147,6 +147,17 @@ fn a_dead_runner_has_lost_its_turn_at_once_and_an_unseen_one_after_its_lease() {
 }
 
 #[test]
+fn the_same_session_cannot_finish_a_turn_it_has_lost() {
+    let mut world = World::with(["ann"]);
+    let first = turn(world.begins("ann", &[]));
+    let second = turn(world.begins("ann", &[(first, Life::Dead)]));
+    refused(world.ends("ann", first, &succeeded()));
+    refused(world.renews("ann", first));
+    world.ends("ann", second, &succeeded()).unwrap();
+    world.audit();
+}
+
+#[test]
 fn after_a_failover_a_lease_counts_once_more() {
     let mut world = World::with(["ann", "bob"]);
     let token = turn(world.begins("ann", &[]));
