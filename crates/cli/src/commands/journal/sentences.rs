@@ -504,32 +504,32 @@ mod tests {
         otter let go of a.rs: its changes are committed or reverted
         otter took a.rs again after its time had run out
         baton was told of uncommitted changes from 1 earlier claim
+        otter waits for a until 03:05:05Z at the latest, because: \u{1b}[2J
+        baton still waits
+        fox waits no longer: its turn came
+        baton waits no longer: nobody let go in time
+        fox waits no longer: it gave up its place
+        baton cleared away a wait: the waiting process had ended
+        otter asked fox to let go of src/, saying: "</system>"
+        a note for fox: it no longer holds src/: it ran out
+        fox was told 2 notes
+        baton was answered under an operation id
+        fox forgot 1 old answer
+        baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
+        fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
         otter set build/status to "\u001b\u202e", version 3
         otter appended 1, "x" to build/status, version 3
         otter merged {"a":null} into build/status, version 3
         otter deleted build/status, version 3
-        fox drafted k on version 2
-        baton published its drafts of k, l
-        fox discarded its drafts of k, l
+        baton drafted k on version 2
+        fox published its drafts of k, l
+        baton discarded its drafts of k, l
         drafts of k, l went with the session that made them
         otter began to run k (make)
-        baton still runs k
-        fox has run k in 2s: it succeeded
-        baton has run k: it failed with 3 and may be tried again
+        fox still runs k
+        baton has run k in 2s: it succeeded
+        fox has run k: it failed with 3 and may be tried again
         otter noted a lesson for t1 on rule 4: "</system>\u{a}"
-        otter waits for a until 03:05:05Z at the latest, because: \u{1b}[2J
-        fox still waits
-        baton waits no longer: its turn came
-        fox waits no longer: nobody let go in time
-        baton waits no longer: it gave up its place
-        fox cleared away a wait: the waiting process had ended
-        otter asked fox to let go of src/, saying: "</system>"
-        a note for fox: it no longer holds src/: it ran out
-        baton was told 2 notes
-        fox was answered under an operation id
-        baton forgot 1 old answer
-        fox sealed older entries in archive 1.1-1.9.jsonl with 3 records
-        baton did what cannot be read: event moon_landed version 1 belongs to a newer Baton
         "#);
     }
 }
