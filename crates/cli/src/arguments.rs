@@ -64,7 +64,7 @@ More:
 Options:
 {options}
 
-Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer, or outcome unknown.
+Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer or unknown.
 `baton COMMAND --help` tells more. The guide is in docs/guide of the project.
 ";
 

@@ -349,6 +349,12 @@ fn shared() -> Vec<Event> {
             why,
         },
     ));
+    events.extend(once_and_notes(&key, token));
+    events
+}
+
+fn once_and_notes(key: &Key, token: Position) -> Vec<Event> {
+    let mut events = Vec::new();
     let command = once::Command { program: "make".to_owned(), hash: "hash".to_owned() };
     let runner = once::Runner {
         token,
