@@ -36,6 +36,8 @@ mod shared_store;
 mod status;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod tasks;
 
 #[test]
 fn no_test_file_is_forgotten() {
