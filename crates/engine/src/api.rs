@@ -13,7 +13,7 @@ use baton_core::time::Span;
 pub mod shared;
 
 /// Takes a claim on paths and named resources, all or nothing.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Claim {
     /// Paths, folders (`src/`), patterns (`src/*.rs`), names (`@deploy/prod`, `@gpu=2`)
     #[arg(required = true, value_name = "RES")]
