@@ -326,6 +326,9 @@ pub(crate) fn held_sentence(held: &Held) -> String {
     };
     let until = match held.until {
         _ if held.idle_dirty => " past its time, over uncommitted changes".to_owned(),
+        Some(until) if held.busy => {
+            format!(" during a tool call, until {} at the latest", render::until(until))
+        }
         Some(until) => format!(" until {}", render::until(until)),
         None => ", which is another tool, through a lock file".to_owned(),
     };

@@ -5,6 +5,8 @@ mod archive;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod claims;
 #[cfg(test)]
 mod demo;

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::calls::Call;
 use crate::claim::{Claim, Leftover};
 use crate::id::{ClaimId, NoticeId, SessionId, WaiterId};
 use crate::journal::Hash;
@@ -54,6 +55,22 @@ pub enum Event {
     },
     AliasBound {
         alias: Alias,
+    },
+    /// The session is in a tool call that its leases would not cover: they last as long as it.
+    CallStarted {
+        session: SessionId,
+        call: Call,
+        /// When the last of all its calls must have ended.
+        busy_until: Moment,
+        claims: Vec<ClaimId>,
+    },
+    CallsEnded {
+        session: SessionId,
+        calls: Vec<String>,
+        /// Calls it is still in last until then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        busy_until: Option<Moment>,
+        claims: Vec<ClaimId>,
     },
 
     ClaimGranted {
@@ -193,6 +210,8 @@ impl Event {
             | Self::SessionRenewed { .. }
             | Self::SessionEnded { .. }
             | Self::AliasBound { .. }
+            | Self::CallStarted { .. }
+            | Self::CallsEnded { .. }
             | Self::ClaimGranted { .. }
             | Self::ClaimsRenewed { .. }
             | Self::WaitQueued { .. }
@@ -258,6 +277,8 @@ impl Event {
             Self::SessionRenewed { .. } => "session_renewed",
             Self::SessionEnded { .. } => "session_ended",
             Self::AliasBound { .. } => "alias_bound",
+            Self::CallStarted { .. } => "call_started",
+            Self::CallsEnded { .. } => "calls_ended",
             Self::ClaimGranted { .. } => "claim_granted",
             Self::ClaimsRenewed { .. } => "claims_renewed",
             Self::ClaimNarrowed { .. } => "claim_narrowed",
@@ -286,6 +307,8 @@ pub const KINDS: &[&str] = &[
     "session_renewed",
     "session_ended",
     "alias_bound",
+    "call_started",
+    "calls_ended",
     "claim_granted",
     "claims_renewed",
     "claim_narrowed",

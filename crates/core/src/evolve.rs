@@ -5,9 +5,11 @@
 
 use crate::claim::{Claim, Leftover};
 use crate::event::Event;
+use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
+use crate::time::Moment;
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
@@ -19,21 +21,13 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::PolicySet { policy } => put(records, policy),
         Event::PersonTokenAdded { token } => put(records, token),
 
-        Event::SessionStarted { session } | Event::SessionResumed { session } => {
-            put(records, session)
-        }
-        Event::SessionRenewed { session, at, expires_at } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.renewed_at = *at;
-                session.expires_at = *expires_at;
-            })
-        }
-        Event::SessionEnded { session, at, grace_until, .. } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.life = Life::Ended { at: *at, grace_until: *grace_until };
-            })
-        }
-        Event::AliasBound { alias } => put(records, alias),
+        Event::SessionStarted { .. }
+        | Event::SessionResumed { .. }
+        | Event::SessionRenewed { .. }
+        | Event::SessionEnded { .. }
+        | Event::AliasBound { .. }
+        | Event::CallStarted { .. }
+        | Event::CallsEnded { .. } => evolve_session(records, event),
 
         Event::ClaimGranted { claim } => put(records, claim),
         Event::ClaimsRenewed { claims, at } => claims.iter().try_for_each(|renewal| {
@@ -78,6 +72,51 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
         }
     }
+}
+
+fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::SessionStarted { session } | Event::SessionResumed { session } => {
+            put(records, session)
+        }
+        Event::SessionRenewed { session, at, expires_at } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.renewed_at = *at;
+                session.expires_at = *expires_at;
+            })
+        }
+        Event::SessionEnded { session, at, grace_until, .. } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.life = Life::Ended { at: *at, grace_until: *grace_until };
+                session.calls.clear();
+            })
+        }
+        Event::AliasBound { alias } => put(records, alias),
+        Event::CallStarted { session, call, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|other| other.call != call.call);
+                session.calls.push(call.clone());
+            })?;
+            keep_busy(records, claims, Some(*busy_until))
+        }
+        Event::CallsEnded { session, calls, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|call| !calls.contains(&call.call));
+            })?;
+            keep_busy(records, claims, *busy_until)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keep_busy(
+    records: &mut dyn Records,
+    claims: &[ClaimId],
+    until: Option<Moment>,
+) -> Result<(), Unreadable> {
+    claims.iter().try_for_each(|claim| {
+        change(records, claim.as_str(), |claim: &mut Claim| claim.busy_until = until)
+    })
 }
 
 /// Keeps what a claim left behind, together with what it left when it was narrowed before.

@@ -434,11 +434,12 @@ impl Held {
             held: held.clone(),
             holder: claim.hold.holder.clone(),
             since: claim.granted_at,
-            until: Some(claim.expires_at),
+            until: Some(claim.expiry(None)),
             reason: claim.reason.clone(),
             claim: Some(claim.claim.clone()),
             queued: false,
             free: None,
+            busy: claim.busy_until.is_some_and(|until| until > claim.expires_at),
             idle_dirty,
         }
     }

@@ -7,6 +7,7 @@
     reason = "a helper of a test may fail the test"
 )]
 
+mod calls;
 mod claims;
 mod events;
 mod lessons;

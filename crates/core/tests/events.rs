@@ -1,6 +1,7 @@
 //! Stored events: every kind reads back as it was written, old samples stay readable, and what a
 //! newer Baton wrote is refused (S21).
 
+use baton_core::calls::Call;
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
 use baton_core::event::{EndOfClaim, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown};
 use baton_core::evolve::evolve;
@@ -61,8 +62,13 @@ fn session(life: Life) -> Session {
         renewed_at: START,
         expires_at: START + Span::hours(1),
         ttl: Span::hours(1),
+        calls: vec![call()],
         life,
     }
+}
+
+fn call() -> Call {
+    Call { call: "t1".to_owned(), until: START + Span::hours(2), process: Some(process("ann")) }
 }
 
 fn claim() -> baton_core::claim::Claim {
@@ -74,6 +80,7 @@ fn claim() -> baton_core::claim::Claim {
         granted_at: START,
         renewed_at: START,
         expires_at: START + Span::minutes(30),
+        busy_until: Some(START + Span::hours(2)),
         reason: Some("why \"not\" \u{1f980}".to_owned()),
         task: None,
     }
@@ -135,6 +142,18 @@ fn every_kind() -> Vec<Event> {
         Event::SessionStarted { session: session(Life::Live) },
         Event::SessionResumed { session: session(Life::Ended { at: START, grace_until }) },
         Event::SessionRenewed { session: id.clone(), at: START, expires_at: START },
+        Event::CallStarted {
+            session: id.clone(),
+            call: call(),
+            busy_until: START + Span::hours(2),
+            claims: vec![claim_id.clone()],
+        },
+        Event::CallsEnded {
+            session: id.clone(),
+            calls: vec!["t1".to_owned()],
+            busy_until: None,
+            claims: vec![claim_id.clone()],
+        },
         Event::AliasBound { alias: Alias { alias: "k".to_owned(), session: Some(id) } },
         Event::AliasBound { alias: Alias { alias: "k".to_owned(), session: None } },
         Event::ClaimGranted { claim: claim() },

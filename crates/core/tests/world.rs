@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use baton_core::calls::{self, Called};
 use baton_core::check::{self, Checked};
 use baton_core::claim::{Claim, Mode, Scope};
 use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
@@ -317,12 +318,26 @@ impl World {
         tree: &str,
         client_session: Option<&str>,
     ) -> Started {
+        self.begin_as(name, tree, client_session, process(name))
+    }
+
+    pub(crate) fn start_as(&mut self, name: &str, tree: &str, process: Process) -> Started {
+        self.begin_as(name, tree, Some(&format!("client of {name}")), process)
+    }
+
+    fn begin_as(
+        &mut self,
+        name: &str,
+        tree: &str,
+        client_session: Option<&str>,
+        process: Process,
+    ) -> Started {
         let request = Start {
             name: Some(name.to_owned()),
             client: Some("test".to_owned()),
             client_session: client_session.map(str::to_owned),
             role: None,
-            process: Some(process(name)),
+            process: Some(process),
             host: "here".to_owned(),
             tree: TreeId(tree.to_owned()),
             ttl: sessions::TTL_DEFAULT,
@@ -349,6 +364,19 @@ impl World {
     pub(crate) fn acts(&mut self, who: &str) -> sessions::Active {
         let context = self.context(Some(who));
         self.decide(context, sessions::active).unwrap()
+    }
+
+    /// A tool call of this length begins.
+    pub(crate) fn call(&mut self, who: &str, call: &str, limit: Span) -> Result<Called, Refusal> {
+        let request = calls::Start { call: call.to_owned(), limit, process: None };
+        let context = self.context(Some(who));
+        self.decide(context, |view, context| calls::start(view, &request, context))
+    }
+
+    pub(crate) fn call_ends(&mut self, who: &str, call: &str) -> Called {
+        let which = calls::Which::One(call.to_owned());
+        let context = self.context(Some(who));
+        self.decide(context, |view, context| calls::end(view, &which, context)).unwrap()
     }
 
     pub(crate) fn claim<'a>(

@@ -50,6 +50,9 @@ pub struct ListedClaim {
     pub granted_at: Moment,
     pub expires_at: Moment,
     pub ttl: Span,
+    /// Its holder is in a tool call, which keeps it alive until then at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_until: Option<Moment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Its time is over; it holds until somebody asks, or its holder renews it.
@@ -108,6 +111,7 @@ fn all_claims(view: &dyn view::View) -> Result<Vec<Claim>, Refusal> {
 fn listed(claim: Claim, context: &Context) -> ListedClaim {
     ListedClaim {
         run_out: !claim.is_live(context),
+        expires_at: claim.expiry(context.failed_over_at),
         claim: claim.claim,
         token: claim.token,
         holder: claim.hold.holder,
@@ -116,7 +120,7 @@ fn listed(claim: Claim, context: &Context) -> ListedClaim {
         scope: claim.hold.scope,
         tree: claim.hold.tree.0,
         granted_at: claim.granted_at,
-        expires_at: claim.expires_at,
+        busy_until: claim.busy_until.filter(|until| context.now < *until),
         ttl: claim.ttl,
         reason: claim.reason,
     }

@@ -80,7 +80,7 @@ fn left_words(left: &Leftover, colour: bool) -> String {
 }
 
 /// What the caller must be told, as quoted data.
-fn notices_words(notices: &[Notice], colour: bool) -> String {
+pub(super) fn notices_words(notices: &[Notice], colour: bool) -> String {
     let mut text = String::new();
     for notice in notices {
         let sentence = match &notice.news {

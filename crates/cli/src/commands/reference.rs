@@ -59,6 +59,7 @@ fn visible(command: &clap::Command, name: &str) -> Vec<(String, clap::Command)> 
 
 /// One schema a reply. The same document answers `--json`, and later MCP and HTTP.
 fn schemas() -> Value {
+    use baton_core::calls::Called;
     use baton_core::claims::Granted;
     use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
     use baton_core::refusal::Held;
@@ -82,5 +83,6 @@ fn schemas() -> Value {
         "session end": schema_for!(Ended),
         "session list": schema_for!(Seats),
         "session whoami": schema_for!(Seat),
+        "session call": schema_for!(Called),
     })
 }

@@ -86,6 +86,7 @@ pub(super) fn grant(
         granted_at: context.now,
         renewed_at: context.now,
         expires_at: context.now + terms.ttl,
+        busy_until: scene.caller.as_ref().and_then(|own| own.session.busy_until(context.now)),
         reason: terms.reason.clone(),
         task: terms.task.clone(),
     };

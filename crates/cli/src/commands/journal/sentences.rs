@@ -41,6 +41,8 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::SessionResumed { .. }
         | Event::SessionRenewed { .. }
         | Event::SessionEnded { .. }
+        | Event::CallStarted { .. }
+        | Event::CallsEnded { .. }
         | Event::AliasBound { .. } => of_session(told, event, &who),
         Event::ClaimGranted { .. }
         | Event::ClaimsRenewed { .. }
@@ -82,6 +84,19 @@ fn of_session(told: &Told, event: &Event, who: Naming<'_>) -> String {
                 None => String::new(),
             };
             format!("{} {how}{grace}", who(told.name(session)))
+        }
+        Event::CallStarted { session, busy_until, .. } => {
+            let name = who(told.name(session));
+            format!("{name} is in a tool call: nothing runs out before {}", time(*busy_until))
+        }
+        Event::CallsEnded { session, busy_until, .. } => {
+            let name = who(told.name(session));
+            match busy_until {
+                None => format!("{name} ended its tool call"),
+                Some(until) => {
+                    format!("{name} ended a tool call and is in others until {}", time(*until))
+                }
+            }
         }
         Event::AliasBound { alias } => {
             let known = match alias.alias.split(':').next() {
@@ -390,6 +405,16 @@ mod tests {
                 "snapshot_taken",
                 json!({ "state_hash": "h", "records": 3, "archive": "1.1-1.9.jsonl" }),
             ),
+            (
+                "call_started",
+                json!({ "session": "s1", "call": { "call": "t1", "until": at }, "busy_until": at,
+                    "claims": ["c1"] }),
+            ),
+            ("calls_ended", json!({ "session": "s1", "calls": ["t1"], "claims": ["c1"] })),
+            (
+                "calls_ended",
+                json!({ "session": "s1", "calls": ["t1"], "busy_until": at, "claims": [] }),
+            ),
             ("moon_landed", json!({})),
         ]
     }
@@ -460,7 +485,10 @@ mod tests {
         baton was answered under an operation id
         fox forgot 1 old answer
         baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
-        fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
+        otter is in a tool call: nothing runs out before 03:04:05Z
+        otter ended its tool call
+        otter ended a tool call and is in others until 03:04:05Z
+        baton did what cannot be read: event moon_landed version 1 belongs to a newer Baton
         "#);
     }
 }

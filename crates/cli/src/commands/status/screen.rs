@@ -10,6 +10,7 @@ use baton_engine::listing::ListedClaim;
 use baton_engine::overview::{InQueue, Matter, Overview};
 use baton_engine::sessions::{Seat, SeatState};
 
+use crate::commands::session::state_word;
 use crate::render::{Paint, bytes, counted, paint, resources, shown};
 
 /// Where there is no terminal, lists are cut here.
@@ -198,16 +199,15 @@ fn sessions(seats: &[Seat], now: Moment) -> Section {
             (None, true) => "person".to_owned(),
             (None, false) => "-".to_owned(),
         };
-        let (state, tint) = match seat.state {
-            SeatState::Live => ("live", None),
-            SeatState::Idle => ("idle", Some(Paint::Dim)),
-            SeatState::Dead => ("gone", Some(Paint::Red)),
-            SeatState::Ended => ("ended", Some(Paint::Dim)),
+        let tint = match seat.state {
+            SeatState::Live => None,
+            SeatState::Idle | SeatState::Ended => Some(Paint::Dim),
+            SeatState::Dead => Some(Paint::Red),
         };
         let cells = vec![
             shown(&seat.name),
             kind,
-            state.to_owned(),
+            state_word(seat).to_owned(),
             seat.claims.to_string(),
             format!("{} ago", now.since(seat.last_act_at)),
             seat.role.as_deref().map(shown).unwrap_or_default(),
