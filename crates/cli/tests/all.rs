@@ -38,6 +38,8 @@ mod shared_store;
 mod status;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod subagents;
 
 #[test]
 fn no_test_file_is_forgotten() {

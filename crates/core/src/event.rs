@@ -73,6 +73,15 @@ pub enum Event {
         claims: Vec<ClaimId>,
     },
 
+    /// A subagent has stopped: its holds and its untold notices are its session's now.
+    SubagentStopped {
+        session: SessionId,
+        agent: String,
+        claims: Vec<ClaimId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notices: Vec<NoticeId>,
+    },
+
     ClaimGranted {
         claim: Claim,
     },
@@ -212,6 +221,7 @@ impl Event {
             | Self::AliasBound { .. }
             | Self::CallStarted { .. }
             | Self::CallsEnded { .. }
+            | Self::SubagentStopped { .. }
             | Self::ClaimGranted { .. }
             | Self::ClaimsRenewed { .. }
             | Self::WaitQueued { .. }
@@ -279,6 +289,7 @@ impl Event {
             Self::AliasBound { .. } => "alias_bound",
             Self::CallStarted { .. } => "call_started",
             Self::CallsEnded { .. } => "calls_ended",
+            Self::SubagentStopped { .. } => "subagent_stopped",
             Self::ClaimGranted { .. } => "claim_granted",
             Self::ClaimsRenewed { .. } => "claims_renewed",
             Self::ClaimNarrowed { .. } => "claim_narrowed",
@@ -309,6 +320,7 @@ pub const KINDS: &[&str] = &[
     "alias_bound",
     "call_started",
     "calls_ended",
+    "subagent_stopped",
     "claim_granted",
     "claims_renewed",
     "claim_narrowed",

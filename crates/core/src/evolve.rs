@@ -27,7 +27,8 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::SessionEnded { .. }
         | Event::AliasBound { .. }
         | Event::CallStarted { .. }
-        | Event::CallsEnded { .. } => evolve_session(records, event),
+        | Event::CallsEnded { .. }
+        | Event::SubagentStopped { .. } => evolve_session(records, event),
 
         Event::ClaimGranted { claim } => put(records, claim),
         Event::ClaimsRenewed { claims, at } => claims.iter().try_for_each(|renewal| {
@@ -104,6 +105,14 @@ fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unread
                 session.calls.retain(|call| !calls.contains(&call.call));
             })?;
             keep_busy(records, claims, *busy_until)
+        }
+        Event::SubagentStopped { claims, notices, .. } => {
+            claims.iter().try_for_each(|claim| {
+                change(records, claim.as_str(), |claim: &mut Claim| claim.hold.holder.agent = None)
+            })?;
+            notices.iter().try_for_each(|notice| {
+                change(records, notice.as_str(), |notice: &mut Notice| notice.agent = None)
+            })
         }
         _ => Ok(()),
     }

@@ -24,6 +24,7 @@ pub mod refusal;
 pub mod resource;
 pub mod scene;
 pub mod sessions;
+pub mod subagents;
 pub mod time;
 pub mod view;
 pub mod waiting;

@@ -44,7 +44,7 @@ impl Caller {
             Query::get::<Session>(id.as_str()),
             Query::get::<Alias>(alias),
             claim::due_for_renewal(id, context.now, limit),
-            notices::waiting_for(id),
+            notices::waiting_for(id, context.actor.agent.as_deref(), notices::TOLD_MAX),
         ])
     }
 

@@ -16,6 +16,7 @@ mod naive;
 mod operations;
 mod sessions;
 mod story;
+mod subagents;
 mod waiting;
 mod world;
 mod zones;

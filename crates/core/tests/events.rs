@@ -114,6 +114,7 @@ fn notices() -> [Notice; 2] {
     [("n1", asked), ("n2", lost)].map(|(id, news)| Notice {
         notice: NoticeId(id.to_owned()),
         to: to.clone(),
+        agent: Some("helper".to_owned()),
         at,
         news,
     })
@@ -142,18 +143,6 @@ fn every_kind() -> Vec<Event> {
         Event::SessionStarted { session: session(Life::Live) },
         Event::SessionResumed { session: session(Life::Ended { at: START, grace_until }) },
         Event::SessionRenewed { session: id.clone(), at: START, expires_at: START },
-        Event::CallStarted {
-            session: id.clone(),
-            call: call(),
-            busy_until: START + Span::hours(2),
-            claims: vec![claim_id.clone()],
-        },
-        Event::CallsEnded {
-            session: id.clone(),
-            calls: vec!["t1".to_owned()],
-            busy_until: None,
-            claims: vec![claim_id.clone()],
-        },
         Event::AliasBound { alias: Alias { alias: "k".to_owned(), session: Some(id) } },
         Event::AliasBound { alias: Alias { alias: "k".to_owned(), session: None } },
         Event::ClaimGranted { claim: claim() },
@@ -186,8 +175,33 @@ fn every_kind() -> Vec<Event> {
             archive: "journal-1.jsonl".to_owned(),
         },
     ];
+    events.extend(calls_and_subagents());
     events.extend(every_ending());
     events
+}
+
+fn calls_and_subagents() -> [Event; 3] {
+    let (id, claim_id) = (SessionId("s1".to_owned()), ClaimId("c1".to_owned()));
+    [
+        Event::CallStarted {
+            session: id.clone(),
+            call: call(),
+            busy_until: START + Span::hours(2),
+            claims: vec![claim_id.clone()],
+        },
+        Event::CallsEnded {
+            session: id.clone(),
+            calls: vec!["t1".to_owned()],
+            busy_until: None,
+            claims: vec![claim_id.clone()],
+        },
+        Event::SubagentStopped {
+            session: id.clone(),
+            agent: "helper".to_owned(),
+            claims: vec![claim_id.clone()],
+            notices: vec![NoticeId("n1".to_owned())],
+        },
+    ]
 }
 
 fn every_ending() -> Vec<Event> {

@@ -14,7 +14,9 @@ use baton_core::id::{ClaimId, SessionId, Token};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::sessions;
+use baton_core::subagents;
 use baton_core::time::{Moment, Span};
+use baton_core::view::View;
 use proptest::prelude::*;
 use proptest_state_machine::{StateMachineTest, prop_state_machine};
 
@@ -107,6 +109,7 @@ impl Told {
             Act::Settle { claim } => self.settle(claim),
             Act::Call { who, call, limit } => self.call(who, call, limit),
             Act::CallEnd { who, call } => self.call_end(who, call),
+            Act::AgentStop { who } => self.agent_stop(who),
             Act::Pass { millis } => self.world.pass(Span(millis)),
             Act::End { session, grace } => self.end(session, grace),
             Act::Return { session } => {
@@ -126,6 +129,19 @@ impl Told {
             Act::RaiseEpoch => self.world.raise_epoch(),
             Act::FailOver => self.world.failed_over_at = Some(self.world.now),
         }
+    }
+
+    /// Its tokens are good for its session from then on, and for no one else.
+    fn agent_stop(&mut self, who: &'static str) {
+        let Some((name, agent)) = who.split_once('/').filter(|_| self.is_there(who)) else {
+            return;
+        };
+        let context = self.world.context(Some(name));
+        let stop = |view: &dyn View, context: &_| subagents::stop(view, agent, context);
+        self.world.decide(context, stop).unwrap();
+        let passed = self.tokens.remove(who).unwrap_or_default();
+        let session = SESSIONS.iter().find(|(session, _)| *session == name).unwrap().0;
+        self.tokens.entry(session).or_default().extend(passed);
     }
 
     fn is_there(&self, who: &str) -> bool {

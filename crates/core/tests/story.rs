@@ -26,6 +26,7 @@ pub(crate) enum Act {
     Settle { claim: usize },
     Call { who: &'static str, call: &'static str, limit: Span },
     CallEnd { who: &'static str, call: &'static str },
+    AgentStop { who: &'static str },
     Pass { millis: u64 },
     End { session: &'static str, grace: bool },
     Return { session: usize },
@@ -83,6 +84,7 @@ impl ReferenceStateMachine for Story {
             3 => (who(), call(), prop::sample::select(vec![30, 600, 3_600]).prop_map(Span::seconds))
                 .prop_map(|(who, call, limit)| Act::Call { who, call, limit }),
             3 => (who(), call()).prop_map(|(who, call)| Act::CallEnd { who, call }),
+            2 => who().prop_map(|who| Act::AgentStop { who }),
             12 => prop::sample::select(millis.to_vec()).prop_map(|millis| Act::Pass { millis }),
             3 => (session(), any::<bool>())
                 .prop_map(|(session, grace)| Act::End { session, grace }),

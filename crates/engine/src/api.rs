@@ -173,6 +173,15 @@ pub struct CallEnd {
     pub all: bool,
 }
 
+/// A subagent of this session has stopped: what it held is the session's now.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct AgentStop {
+    /// The id it claimed under: BATON_AGENT or --agent
+    // `agent` is the name of the common `--agent`.
+    #[arg(id = "stopped", value_name = "ID")]
+    pub agent: String,
+}
+
 /// Reads the journal, oldest entry first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Journal {

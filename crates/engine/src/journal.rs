@@ -343,7 +343,8 @@ fn concerns(event: &Event) -> Concerns<'_> {
         Event::SessionRenewed { session, .. }
         | Event::SessionEnded { session, .. }
         | Event::CallStarted { session, .. }
-        | Event::CallsEnded { session, .. } => (vec![session], Vec::new()),
+        | Event::CallsEnded { session, .. }
+        | Event::SubagentStopped { session, .. } => (vec![session], Vec::new()),
         Event::AliasBound { alias } => (alias.session.iter().collect(), Vec::new()),
         Event::ClaimGranted { claim } => {
             (vec![&claim.hold.holder.session], claim.hold.resources.iter().collect())

@@ -10,6 +10,7 @@ use baton_core::event::Event;
 use baton_core::id::SessionId;
 use baton_core::refusal::Refusal;
 use baton_core::sessions::{self, Ended, GRACE, Life, Session, Start, Started};
+use baton_core::subagents::{self, Stopped};
 use baton_core::time::Moment;
 use baton_core::view::{Query, View, get, scan};
 use schemars::JsonSchema;
@@ -187,6 +188,22 @@ fn unless_idle(
         }
     }
     workspace.decide_once(actor, Observed::default(), retry, |_| true, rule)
+}
+
+pub fn agent_stop(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::AgentStop,
+    operation: Option<&str>,
+) -> Result<Stopped, Failure> {
+    let retry = operation.map(|operation| Retry::of(operation, "session agent-stop", wanted));
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| subagents::stop(view, &wanted.agent, context),
+    )
 }
 
 /// A session by its id, or by the name of one that lives.

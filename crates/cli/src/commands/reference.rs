@@ -64,6 +64,7 @@ fn schemas() -> Value {
     use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
     use baton_core::refusal::Held;
     use baton_core::sessions::Ended;
+    use baton_core::subagents::Stopped;
     use baton_engine::checking::Verdicts;
     use baton_engine::listing::{ClaimList, Story};
     use baton_engine::sessions::{Credentials, Seat, Seats};
@@ -83,6 +84,7 @@ fn schemas() -> Value {
         "session end": schema_for!(Ended),
         "session list": schema_for!(Seats),
         "session whoami": schema_for!(Seat),
+        "session agent-stop": schema_for!(Stopped),
         "session call": schema_for!(Called),
     })
 }

@@ -1,4 +1,4 @@
-//! `session start`, `end`, `list`, `whoami`, `call`.
+//! `session start`, `end`, `list`, `whoami`, `call`, `agent-stop`.
 //!
 //! Owns the words of their answers. The credential is shown once, by `start`, and nowhere else.
 
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use baton_core::calls::Called;
 use baton_core::sessions::Ended;
+use baton_core::subagents::Stopped;
 use baton_engine::sessions::{self, Credentials, Seat, SeatState, Seats};
 use baton_engine::{api, whoami};
 use clap::Subcommand;
@@ -38,6 +39,8 @@ pub(crate) enum Session {
     /// Say that a tool call begins or ends: nothing runs out in between (for hooks)
     #[command(subcommand)]
     Call(Call),
+    /// Say that a subagent has stopped: its session has what it held (for hooks)
+    AgentStop(api::AgentStop),
 }
 
 #[derive(Debug, Subcommand)]
@@ -54,6 +57,9 @@ pub(crate) fn run(common: &Common, command: &Session) -> Outcome {
         Session::End(wanted) => end(&mut Desk::open_as(common, whoami::actor)?, wanted),
         Session::List { all } => list(&mut Desk::open(common)?, *all),
         Session::Whoami => whoami_(&mut Desk::open_as(common, whoami::actor)?),
+        Session::AgentStop(wanted) => {
+            agent_stop(&mut Desk::open_as(common, whoami::actor)?, wanted)
+        }
         Session::Call(wanted) => call(&mut Desk::open_as(common, whoami::actor)?, wanted),
     }
 }
@@ -108,6 +114,21 @@ fn call(desk: &mut Desk, wanted: &Call) -> Outcome {
         };
         let notices = notices_words(&called.notices, colour);
         format!("{} {kept}\n{notices}", paint("noted:", Paint::Green, colour))
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn agent_stop(desk: &mut Desk, wanted: &api::AgentStop) -> Outcome {
+    let Desk { workspace, actor, operation, .. } = desk;
+    let stopped = sessions::agent_stop(workspace, actor, wanted, operation.as_deref())?;
+    desk.answer(&stopped, |stopped: &Stopped, colour| {
+        let what = match stopped.passed.is_empty() {
+            true => "it held nothing".to_owned(),
+            false => format!("its session holds {} now", render::resources(&stopped.passed)),
+        };
+        let done = paint("stopped", Paint::Green, colour);
+        let notices = notices_words(&stopped.notices, colour);
+        format!("{done} subagent {}: {what}\n{notices}", shown(&stopped.agent))
     });
     Ok(ExitCode::SUCCESS)
 }

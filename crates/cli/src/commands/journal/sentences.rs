@@ -43,6 +43,7 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::SessionEnded { .. }
         | Event::CallStarted { .. }
         | Event::CallsEnded { .. }
+        | Event::SubagentStopped { .. }
         | Event::AliasBound { .. } => of_session(told, event, &who),
         Event::ClaimGranted { .. }
         | Event::ClaimsRenewed { .. }
@@ -97,6 +98,11 @@ fn of_session(told: &Told, event: &Event, who: Naming<'_>) -> String {
                     format!("{name} ended a tool call and is in others until {}", time(*until))
                 }
             }
+        }
+        Event::SubagentStopped { session, agent, claims, .. } => {
+            let count = counted(claims.len() as u64, "claim", "claims");
+            let name = who(told.name(session));
+            format!("{name} has {count} of its subagent {}, which stopped", shown(agent))
         }
         Event::AliasBound { alias } => {
             let known = match alias.alias.split(':').next() {
@@ -415,6 +421,7 @@ mod tests {
                 "calls_ended",
                 json!({ "session": "s1", "calls": ["t1"], "busy_until": at, "claims": [] }),
             ),
+            ("subagent_stopped", json!({ "session": "s1", "agent": "x", "claims": ["c1"] })),
             ("moon_landed", json!({})),
         ]
     }
@@ -488,7 +495,8 @@ mod tests {
         otter is in a tool call: nothing runs out before 03:04:05Z
         otter ended its tool call
         otter ended a tool call and is in others until 03:04:05Z
-        baton did what cannot be read: event moon_landed version 1 belongs to a newer Baton
+        otter has 1 claim of its subagent x, which stopped
+        fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
         "#);
     }
 }
