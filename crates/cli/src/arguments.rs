@@ -89,6 +89,9 @@ pub(crate) struct Common {
     /// Act as this session; otherwise BATON_SESSION, the client, the process, the terminal
     #[arg(long, global = true, value_name = "ID.SECRET", hide_env_values = true)]
     pub(crate) session: Option<String>,
+    /// Act as this subagent of the session; otherwise BATON_AGENT
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) agent: Option<String>,
     /// The file with the person token
     #[arg(
         long,

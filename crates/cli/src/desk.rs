@@ -120,7 +120,10 @@ pub(crate) fn hints(common: &Common) -> Hints {
         environment: std::env::var("BATON_SESSION").ok().filter(|value| !value.is_empty()),
         client_session: None,
         person_token: common.person_token.clone(),
-        agent: std::env::var("BATON_AGENT").ok().filter(|value| !value.is_empty()),
+        agent: common
+            .agent
+            .clone()
+            .or_else(|| std::env::var("BATON_AGENT").ok().filter(|value| !value.is_empty())),
     }
 }
 

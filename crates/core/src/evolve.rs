@@ -5,6 +5,7 @@
 
 use crate::claim::{Claim, Leftover};
 use crate::event::{Event, Renewal};
+use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::once::Once;
 use crate::operations::Operation;
@@ -25,21 +26,14 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::PolicySet { policy } => put(records, policy),
         Event::PersonTokenAdded { token } => put(records, token),
 
-        Event::SessionStarted { session } | Event::SessionResumed { session } => {
-            put(records, session)
-        }
-        Event::SessionRenewed { session, at, expires_at } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.renewed_at = *at;
-                session.expires_at = *expires_at;
-            })
-        }
-        Event::SessionEnded { session, at, grace_until, .. } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.life = Life::Ended { at: *at, grace_until: *grace_until };
-            })
-        }
-        Event::AliasBound { alias } => put(records, alias),
+        Event::SessionStarted { .. }
+        | Event::SessionResumed { .. }
+        | Event::SessionRenewed { .. }
+        | Event::SessionEnded { .. }
+        | Event::AliasBound { .. }
+        | Event::CallStarted { .. }
+        | Event::CallsEnded { .. }
+        | Event::SubagentStopped { .. } => evolve_session(records, event),
 
         Event::ClaimGranted { claim } => put(records, claim),
         Event::ClaimsRenewed { claims, at } => {
@@ -137,6 +131,59 @@ fn shared(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
         Event::NoteAdded { note } => put(records, note),
         _ => Ok(()),
     }
+}
+
+fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::SessionStarted { session } | Event::SessionResumed { session } => {
+            put(records, session)
+        }
+        Event::SessionRenewed { session, at, expires_at } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.renewed_at = *at;
+                session.expires_at = *expires_at;
+            })
+        }
+        Event::SessionEnded { session, at, grace_until, .. } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.life = Life::Ended { at: *at, grace_until: *grace_until };
+                session.calls.clear();
+            })
+        }
+        Event::AliasBound { alias } => put(records, alias),
+        Event::CallStarted { session, call, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|other| other.call != call.call);
+                session.calls.push(call.clone());
+            })?;
+            keep_busy(records, claims, Some(*busy_until))
+        }
+        Event::CallsEnded { session, calls, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|call| !calls.contains(&call.call));
+            })?;
+            keep_busy(records, claims, *busy_until)
+        }
+        Event::SubagentStopped { claims, notices, .. } => {
+            claims.iter().try_for_each(|claim| {
+                change(records, claim.as_str(), |claim: &mut Claim| claim.hold.holder.agent = None)
+            })?;
+            notices.iter().try_for_each(|notice| {
+                change(records, notice.as_str(), |notice: &mut Notice| notice.agent = None)
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keep_busy(
+    records: &mut dyn Records,
+    claims: &[ClaimId],
+    until: Option<Moment>,
+) -> Result<(), Unreadable> {
+    claims.iter().try_for_each(|claim| {
+        change(records, claim.as_str(), |claim: &mut Claim| claim.busy_until = until)
+    })
 }
 
 /// Keeps what a claim left behind, together with what it left when it was narrowed before.

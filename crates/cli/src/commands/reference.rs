@@ -64,6 +64,7 @@ fn visible(command: &clap::Command, name: &str) -> Vec<(String, clap::Command)> 
 
 /// One schema a reply. The same document answers `--json`, and later MCP and HTTP.
 fn schemas() -> Value {
+    use baton_core::calls::Called;
     use baton_core::claims::Granted;
     use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
     use baton_core::notes::{Noted, Notes};
@@ -71,6 +72,7 @@ fn schemas() -> Value {
     use baton_core::sessions::Ended;
     use baton_core::state::drafts::{Discarded, Published};
     use baton_core::state::{Got, Names, Written};
+    use baton_core::subagents::Stopped;
     use baton_core::tasks::Moved;
     use baton_core::tasks::adding::Added;
     use baton_core::tasks::refused::Nothing;
@@ -112,5 +114,7 @@ fn schemas() -> Value {
         "session end": schema_for!(Ended),
         "session list": schema_for!(Seats),
         "session whoami": schema_for!(Seat),
+        "session agent-stop": schema_for!(Stopped),
+        "session call": schema_for!(Called),
     })
 }
