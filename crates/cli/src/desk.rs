@@ -48,8 +48,8 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Says when `baton.toml` of this tree is not what is in force. Never stops a command. Only to a
-    /// person who looks on: agents call these verbs at every edit, and learn it from `status`.
+    /// Says when `baton.toml` of this tree is not what is in force. Never stops a command. Only to
+    /// a person who looks on: agents call these verbs at every edit, and learn it from `status`.
     pub(crate) fn remark_policy(&mut self) {
         if !std::io::stderr().is_terminal() {
             return;

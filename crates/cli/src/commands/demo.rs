@@ -1,5 +1,5 @@
-//! `demo`: eight agents on one codebase, once without Baton and once with it; then a backlog that is
-//! drained by four workers, one of which is killed.
+//! `demo`: eight agents on one codebase, once without Baton and once with it; then a backlog that
+//! is drained by four workers, one of which is killed.
 //!
 //! Every agent is a process of its own that reads a file, thinks, and writes the whole file back.
 //! What is lost in the first run is lost by that race and by nothing else; it is counted afterwards
