@@ -420,12 +420,8 @@ mod tests {
         Told { event: entry.event(), entry, names: names.into() }
     }
 
-    #[test]
-    fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-        let samples = [samples(), more_samples(), tasks::samples()].concat();
-        for kind in KINDS {
-            assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
-        }
+    /// The sentences of these, each on a line.
+    fn told_in_words(samples: &[(&str, Value)]) -> String {
         let lines = samples.iter().zip(1..).map(|((kind, body), number)| {
             let told = told(number, kind, body);
             assert!(told.event.is_ok() || *kind == "moon_landed", "{kind}: {:?}", told.event);
@@ -435,6 +431,16 @@ mod tests {
         });
         let text: String = lines.collect();
         assert_eq!(text.lines().count(), samples.len(), "one line each");
+        text
+    }
+
+    #[test]
+    fn s20_every_kind_has_words_and_nothing_in_them_acts() {
+        let all = [samples(), more_samples(), tasks::samples()].concat();
+        for kind in KINDS {
+            assert!(all.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
+        }
+        let text = told_in_words(&[samples(), more_samples()].concat());
         insta::assert_snapshot!(text, @r#"
         baton began epoch 1: the machine was started again
         fox made the workspace w
@@ -472,6 +478,13 @@ mod tests {
         fox forgot 1 old answer
         baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
         fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
+        "#);
+    }
+
+    #[test]
+    fn s20_tasks_have_words_too() {
+        let text = told_in_words(&tasks::samples());
+        insta::assert_snapshot!(text, @r#"
         baton filed t3 "fix \u{1b}[2J it" after t1
         fox changed priority, role of t3
         otter took t3, attempt 2
