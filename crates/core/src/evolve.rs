@@ -35,24 +35,11 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::CallsEnded { .. }
         | Event::SubagentStopped { .. } => evolve_session(records, event),
 
-        Event::ClaimGranted { claim } => put(records, claim),
-        Event::ClaimsRenewed { claims, at } => {
-            claims.iter().try_for_each(|renewal| renew(records, renewal, *at))
-        }
-        Event::ClaimNarrowed { claim, resources, left, .. } => {
-            change(records, claim.as_str(), |claim: &mut Claim| {
-                claim.hold.resources.clone_from(resources);
-            })?;
-            leave(records, left.as_ref())
-        }
-        Event::ClaimEnded { claim, left, .. } => {
-            records.delete(Claim::KIND, claim.as_str())?;
-            leave(records, left.as_ref())
-        }
-        Event::LeftoversTold { claims, remaining } => {
-            claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
-            remaining.iter().try_for_each(|left| put(records, left))
-        }
+        Event::ClaimGranted { .. }
+        | Event::ClaimsRenewed { .. }
+        | Event::ClaimNarrowed { .. }
+        | Event::ClaimEnded { .. }
+        | Event::LeftoversTold { .. } => evolve_claim(records, event),
 
         Event::WaitQueued { waiter } => put(records, waiter),
         Event::WaitRenewed { waiter, lease_until } => {
@@ -88,6 +75,30 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::OperationsForgotten { operations } => {
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
         }
+    }
+}
+
+fn evolve_claim(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::ClaimGranted { claim } => put(records, claim),
+        Event::ClaimsRenewed { claims, at } => {
+            claims.iter().try_for_each(|renewal| renew(records, renewal, *at))
+        }
+        Event::ClaimNarrowed { claim, resources, left, .. } => {
+            change(records, claim.as_str(), |claim: &mut Claim| {
+                claim.hold.resources.clone_from(resources);
+            })?;
+            leave(records, left.as_ref())
+        }
+        Event::ClaimEnded { claim, left, .. } => {
+            records.delete(Claim::KIND, claim.as_str())?;
+            leave(records, left.as_ref())
+        }
+        Event::LeftoversTold { claims, remaining } => {
+            claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
+            remaining.iter().try_for_each(|left| put(records, left))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -275,7 +275,7 @@ fn every_event_of_tasks() -> Vec<Event> {
     let expires_at = START + Span::minutes(40);
     let token = Position { epoch: 2, number: 9 };
     let mut events = vec![
-        Event::TaskAdded { task: task(), body: Some("long".to_owned()) },
+        Event::TaskAdded { task: Box::new(task()), body: Some("long".to_owned()) },
         Event::TaskEdited { task: id.clone(), edit },
         Event::TaskReported { task: id.clone(), report },
         Event::TaskTied { task: id.clone(), after: vec![id.clone()], pending: vec![id.clone()] },
@@ -410,9 +410,9 @@ fn calls_and_subagents() -> [Event; 3] {
             claims: vec![claim_id.clone()],
         },
         Event::SubagentStopped {
-            session: id.clone(),
+            session: id,
             agent: "helper".to_owned(),
-            claims: vec![claim_id.clone()],
+            claims: vec![claim_id],
             notices: vec![NoticeId("n1".to_owned())],
         },
     ]

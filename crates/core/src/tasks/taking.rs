@@ -286,6 +286,7 @@ impl Counter {
             phase: self.tally.phase(),
             loose: loose.iter().filter(offered).map(Candidate::from).collect(),
             me: &self.caller.session.session,
+            explain: request.explain,
         };
         let tries = if request.claim { CLAIMS_TRIED_MAX } else { request.count as usize };
         let all = choose(view, &offer, tries, context)?;

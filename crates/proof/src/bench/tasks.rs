@@ -84,7 +84,7 @@ fn fill_tasks(
                     (false, false) => (State::Open, "free"),
                 };
                 let paths = vec![literal(&format!("{folder}/{}/{index}.rs", index % 100))?];
-                let task: Task = serde_json::from_value(json!({
+                let task: Box<Task> = serde_json::from_value(json!({
                     "task": TaskId::numbered(index as u64 + 1),
                     "title": format!("w{index:x} v{:x}", index * 7),
                     "priority": PRIORITY_DEFAULT,
