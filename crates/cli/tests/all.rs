@@ -25,6 +25,10 @@ mod init;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod notes;
+#[cfg(test)]
+mod once;
+#[cfg(test)]
 mod person;
 #[cfg(test)]
 mod policy;
@@ -35,11 +39,15 @@ mod sessions;
 #[cfg(test)]
 mod shared_store;
 #[cfg(test)]
+mod state;
+#[cfg(test)]
 mod status;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
 mod subagents;
+#[cfg(test)]
+mod tasks;
 
 #[test]
 fn no_test_file_is_forgotten() {

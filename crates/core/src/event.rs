@@ -8,12 +8,20 @@ use serde_json::Value;
 
 use crate::calls::Call;
 use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, NoticeId, SessionId, WaiterId};
+use crate::id::{ClaimId, NoticeId, SessionId, TaskId, Token, WaiterId};
 use crate::journal::Hash;
+use crate::key::Key;
+use crate::notes::Note;
 use crate::notices::Notice;
+use crate::once::{self, Runner};
 use crate::operations::Operation;
 use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
+use crate::state::Changed;
+use crate::state::drafts::Draft;
+use crate::task::dossier::Report;
+use crate::task::{self, Move, Standing, Task};
+use crate::tasks::editing::Edit;
 use crate::time::{Moment, Span};
 use crate::waiting::Waiter;
 use crate::zones::Policy;
@@ -132,6 +140,83 @@ pub enum Event {
         notices: Vec<NoticeId>,
     },
 
+    TaskAdded {
+        task: Task,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<String>,
+    },
+    TaskEdited {
+        task: TaskId,
+        edit: Edit,
+    },
+    /// A task moved: it was taken, finished, lost, put aside …
+    TaskMoved {
+        task: TaskId,
+        how: Move,
+        standing: Standing,
+    },
+    TaskReported {
+        task: TaskId,
+        report: Report,
+    },
+    /// It now comes after these too. Those in `pending` are not finished yet.
+    TaskTied {
+        task: TaskId,
+        after: Vec<TaskId>,
+        pending: Vec<TaskId>,
+    },
+    /// A task it waited for is finished.
+    TaskFreed {
+        task: TaskId,
+        of: TaskId,
+    },
+    /// How much these unblock now.
+    TasksWeighed {
+        weights: Vec<Weight>,
+    },
+    TasksRenewed {
+        tasks: Vec<task::Renewal>,
+        at: Moment,
+    },
+    /// Finished so long ago that a like one is no duplicate any more.
+    TasksForgotten {
+        tasks: Vec<TaskId>,
+    },
+
+    StateChanged {
+        changed: Changed,
+    },
+    DraftSet {
+        draft: Draft,
+    },
+    DraftsEnded {
+        session: SessionId,
+        keys: Vec<Key>,
+        why: EndOfDraft,
+    },
+
+    /// Somebody's turn at a command began; whoever had it before is gone.
+    OnceStarted {
+        key: Key,
+        runner: Runner,
+    },
+    OnceRenewed {
+        key: Key,
+        token: Token,
+        at: Moment,
+        lease_until: Moment,
+    },
+    OnceEnded {
+        key: Key,
+        token: Token,
+        at: Moment,
+        end: once::End,
+    },
+
+    NoteAdded {
+        note: Note,
+    },
+
     OperationAnswered {
         operation: Operation,
     },
@@ -154,6 +239,12 @@ pub struct Renewal {
     /// The new TTL, when the holder asked for a longer one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weight {
+    pub task: TaskId,
+    pub unblocks: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,6 +280,14 @@ pub enum EndOfWait {
     TimedOut,
     Withdrawn,
     Gone,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndOfDraft {
+    Published,
+    Discarded,
+    SessionEnded,
 }
 
 /// How safe an event must be before it is acknowledged.
@@ -229,6 +328,10 @@ impl Event {
             | Self::WaitEnded { .. }
             | Self::NoticesTold { .. }
             | Self::LeftoversTold { .. }
+            | Self::TasksRenewed { .. }
+            | Self::TasksForgotten { .. }
+            | Self::OnceStarted { .. }
+            | Self::OnceRenewed { .. }
             | Self::OperationAnswered { .. }
             | Self::OperationsForgotten { .. } => Durability::Process,
             Self::ClaimEnded { why, left, .. } => match why {
@@ -247,6 +350,18 @@ impl Event {
             | Self::PolicySet { .. }
             | Self::PersonTokenAdded { .. }
             | Self::NoticeSent { .. }
+            | Self::TaskAdded { .. }
+            | Self::TaskEdited { .. }
+            | Self::TaskMoved { .. }
+            | Self::TaskReported { .. }
+            | Self::TaskTied { .. }
+            | Self::TaskFreed { .. }
+            | Self::TasksWeighed { .. }
+            | Self::StateChanged { .. }
+            | Self::DraftSet { .. }
+            | Self::DraftsEnded { .. }
+            | Self::OnceEnded { .. }
+            | Self::NoteAdded { .. }
             | Self::SnapshotTaken { .. } => Durability::Power,
         }
     }
@@ -300,6 +415,22 @@ impl Event {
             Self::WaitEnded { .. } => "wait_ended",
             Self::NoticeSent { .. } => "notice_sent",
             Self::NoticesTold { .. } => "notices_told",
+            Self::TaskAdded { .. } => "task_added",
+            Self::TaskEdited { .. } => "task_edited",
+            Self::TaskMoved { .. } => "task_moved",
+            Self::TaskReported { .. } => "task_reported",
+            Self::TaskTied { .. } => "task_tied",
+            Self::TaskFreed { .. } => "task_freed",
+            Self::TasksWeighed { .. } => "tasks_weighed",
+            Self::TasksRenewed { .. } => "tasks_renewed",
+            Self::TasksForgotten { .. } => "tasks_forgotten",
+            Self::StateChanged { .. } => "state_changed",
+            Self::DraftSet { .. } => "draft_set",
+            Self::DraftsEnded { .. } => "drafts_ended",
+            Self::OnceStarted { .. } => "once_started",
+            Self::OnceRenewed { .. } => "once_renewed",
+            Self::OnceEnded { .. } => "once_ended",
+            Self::NoteAdded { .. } => "note_added",
             Self::OperationAnswered { .. } => "operation_answered",
             Self::OperationsForgotten { .. } => "operations_forgotten",
             Self::SnapshotTaken { .. } => "snapshot_taken",
@@ -331,6 +462,22 @@ pub const KINDS: &[&str] = &[
     "wait_ended",
     "notice_sent",
     "notices_told",
+    "task_added",
+    "task_edited",
+    "task_moved",
+    "task_reported",
+    "task_tied",
+    "task_freed",
+    "tasks_weighed",
+    "tasks_renewed",
+    "tasks_forgotten",
+    "state_changed",
+    "draft_set",
+    "drafts_ended",
+    "once_started",
+    "once_renewed",
+    "once_ended",
+    "note_added",
     "operation_answered",
     "operations_forgotten",
     "snapshot_taken",

@@ -4,14 +4,19 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
-use crate::event::Event;
+use crate::event::{Event, Renewal};
 use crate::id::ClaimId;
 use crate::notices::Notice;
+use crate::once::Once;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
+use crate::state::State;
+use crate::state::drafts::{self, Draft};
 use crate::time::Moment;
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
+
+mod tasks;
 
 pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
     match event {
@@ -31,13 +36,9 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::SubagentStopped { .. } => evolve_session(records, event),
 
         Event::ClaimGranted { claim } => put(records, claim),
-        Event::ClaimsRenewed { claims, at } => claims.iter().try_for_each(|renewal| {
-            change(records, renewal.claim.as_str(), |claim: &mut Claim| {
-                claim.renewed_at = *at;
-                claim.expires_at = renewal.expires_at;
-                claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
-            })
-        }),
+        Event::ClaimsRenewed { claims, at } => {
+            claims.iter().try_for_each(|renewal| renew(records, renewal, *at))
+        }
         Event::ClaimNarrowed { claim, resources, left, .. } => {
             change(records, claim.as_str(), |claim: &mut Claim| {
                 claim.hold.resources.clone_from(resources);
@@ -49,9 +50,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
             leave(records, left.as_ref())
         }
         Event::LeftoversTold { claims, remaining } => {
-            for claim in claims {
-                records.delete(Leftover::KIND, claim.as_str())?;
-            }
+            claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
             remaining.iter().try_for_each(|left| put(records, left))
         }
 
@@ -68,10 +67,69 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
             notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
         }
 
+        Event::TaskAdded { .. }
+        | Event::TaskEdited { .. }
+        | Event::TaskMoved { .. }
+        | Event::TaskReported { .. }
+        | Event::TaskTied { .. }
+        | Event::TaskFreed { .. }
+        | Event::TasksWeighed { .. }
+        | Event::TasksRenewed { .. }
+        | Event::TasksForgotten { .. } => tasks::evolve(records, event),
+        Event::StateChanged { .. }
+        | Event::DraftSet { .. }
+        | Event::DraftsEnded { .. }
+        | Event::OnceStarted { .. }
+        | Event::OnceRenewed { .. }
+        | Event::OnceEnded { .. }
+        | Event::NoteAdded { .. } => shared(records, event),
+
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
         }
+    }
+}
+
+fn renew(records: &mut dyn Records, renewal: &Renewal, at: Moment) -> Result<(), Unreadable> {
+    change(records, renewal.claim.as_str(), |claim: &mut Claim| {
+        claim.renewed_at = at;
+        claim.expires_at = renewal.expires_at;
+        claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
+    })
+}
+
+/// State, once and notes.
+fn shared(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::StateChanged { changed } => {
+            let before = get::<State>(records, changed.key.as_str())?;
+            put(records, &State::after(before, changed))
+        }
+        Event::DraftSet { draft } => put(records, draft),
+        Event::DraftsEnded { session, keys, .. } => keys
+            .iter()
+            .try_for_each(|key| records.delete(Draft::KIND, &drafts::record_key(session, key))),
+
+        Event::OnceStarted { key, runner } => {
+            let before = get::<Once>(records, key.as_str())?;
+            put(records, &Once::started(before, key, runner))
+        }
+        Event::OnceRenewed { key, token, at, lease_until } => {
+            change(records, key.as_str(), |once: &mut Once| {
+                let runner = once.runner.as_mut().filter(|runner| runner.token == *token);
+                if let Some(runner) = runner {
+                    runner.renewed_at = *at;
+                    runner.lease_until = *lease_until;
+                }
+            })
+        }
+        Event::OnceEnded { key, token, at, end } => {
+            change(records, key.as_str(), |once: &mut Once| once.end(*token, *at, end))
+        }
+
+        Event::NoteAdded { note } => put(records, note),
+        _ => Ok(()),
     }
 }
 

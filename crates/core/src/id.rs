@@ -44,6 +44,8 @@ ids! {
     NoticeId "n";
     /// One working tree of the workspace.
     TreeId "t";
+    /// A task: `t1`, `t2` …, numbered in the order of filing, because people say them aloud.
+    TaskId "t";
 }
 
 /// Randomness handed in by the engine; every id of one decision is derived from it.

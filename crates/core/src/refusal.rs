@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Holder;
 use crate::id::{ClaimId, SessionId, Token};
 use crate::resource::{self, Resource};
+use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
+use crate::{once, state};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,8 +90,27 @@ pub enum Refusal {
     #[error("the {what} contains {character:?}")]
     BadText { what: &'static str, character: char },
 
+    #[error(transparent)] // The task's refusal is the whole answer.
+    Task(Box<tasks::refused::Refused>),
+    #[error(transparent)] // It is the whole answer; nothing is to be added to it.
+    State(Box<state::Refused>),
+    #[error(transparent)] // As above.
+    Once(Box<once::Refused>),
+
     #[error("the store could not be read")]
     Unreadable(#[from] Unreadable),
+}
+
+impl From<state::Refused> for Refusal {
+    fn from(refused: state::Refused) -> Self {
+        Self::State(Box::new(refused))
+    }
+}
+
+impl From<once::Refused> for Refusal {
+    fn from(refused: once::Refused) -> Self {
+        Self::Once(Box::new(refused))
+    }
 }
 
 /// What a refusal means to the caller; each door maps it to its own code.
@@ -115,6 +136,9 @@ impl Refusal {
             | Self::BadResource { .. }
             | Self::BadText { .. } => Class::Usage,
             Self::StaleToken { .. } => Class::Stale,
+            Self::Task(refused) => refused.class(),
+            Self::State(refused) => refused.class(),
+            Self::Once(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
             _ => Class::Refused,
         }
@@ -146,6 +170,9 @@ impl Refusal {
             Self::BadResource { .. } => "bad_resource",
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
+            Self::Task(refused) => refused.code(),
+            Self::State(refused) => refused.code(),
+            Self::Once(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",
         }
     }

@@ -4,6 +4,8 @@
 //! below its literal prefix; so the cost follows depth and matches, not the number of claims. Then
 //! judges each candidate: in the way, run out, or none of our business.
 
+use std::collections::BTreeSet;
+
 use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode};
 use crate::context::{Context, Life, Proof, Sighting};
 use crate::event::{EndOfClaim, Event};
@@ -12,8 +14,9 @@ use crate::notices::{self, Notice};
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::sessions::{self, Alias, Session};
+use crate::task::{self, Task};
 use crate::time::{Moment, Span};
-use crate::view::{Index, Query, Record, Row, View, get, parse, scan};
+use crate::view::{Index, Query, Record, Row, View, get, only, parse};
 use crate::waiting::{self, Waiter};
 use crate::zones::{Policy, SERIAL_PREFIX};
 
@@ -28,11 +31,15 @@ pub struct Caller {
     pub session: Session,
     /// Its claims whose lease is half used.
     pub due: Vec<Claim>,
+    /// Its tasks whose lease is half used.
+    pub due_tasks: Vec<Task>,
     pub notices: Vec<Notice>,
 }
 
 impl Caller {
     const QUERIES: usize = 4;
+    /// Where among them the answer stands of what is due.
+    const DUE: usize = 2;
 
     fn queries(context: &Context, limit: u32) -> Result<Vec<Query>, Refusal> {
         let id = context.actor.session.as_ref().ok_or(Refusal::NoSession)?;
@@ -62,7 +69,12 @@ impl Caller {
         if let sessions::Life::Ended { at, .. } = session.life {
             return Err(Refusal::SessionEnded { session: id, name: session.name, at });
         }
-        Ok(Self { session, due: rows(due)?, notices: rows(notices)? })
+        Ok(Self {
+            session,
+            due: only(due)?,
+            due_tasks: only(due)?,
+            notices: notices.iter().map(|row| parse(&row.body)).collect::<Result<_, _>>()?,
+        })
     }
 
     /// The caller as a holder: the session, or the subagent of it that acts.
@@ -76,27 +88,48 @@ impl Caller {
 
     /// The caller alone, for acts that look at nothing else.
     pub fn read(view: &dyn View, context: &Context) -> Result<Self, Refusal> {
-        let answers = view.read(&Self::queries(context, DUE_MAX)?)?;
+        Ok(Self::read_with(view, context, &[])?.0)
+    }
+
+    /// The caller, and the answers to `more`, in one read.
+    pub fn read_with(
+        view: &dyn View,
+        context: &Context,
+        more: &[Query],
+    ) -> Result<(Self, Vec<Vec<Row>>), Refusal> {
+        let mut queries = Self::queries(context, DUE_MAX)?;
+        queries.extend(more.iter().cloned());
+        let mut answers = view.read(&queries)?;
+        let rest = answers.split_off(Self::QUERIES);
         let mut caller = Self::from_answers(&answers, context)?;
-        caller.look_past_run_out(view, context)?;
-        Ok(caller)
+        caller.look_past_run_out(view, &answers[Self::DUE], context)?;
+        Ok((caller, rest))
     }
 
     /// Claims that ran out and that nobody took stand first in the index. They are not renewed,
     /// and however many there are, they must not hide the ones that are due.
-    fn look_past_run_out(&mut self, view: &dyn View, context: &Context) -> Result<(), Refusal> {
-        let mut full = self.due.len() >= DUE_MAX as usize;
-        while full && self.due.iter().any(|claim| !claim.is_live(context)) {
-            let Some(last) = self.due.last() else { break };
-            let after = (last.due_entry(), Claim::KIND.to_owned(), last.key());
-            self.due.retain(|claim| claim.is_live(context));
-            let mut query = claim::due_for_renewal(&self.session.session, context.now, DUE_MAX);
-            if let Query::Scan { after: skip, .. } = &mut query {
-                *skip = Some(after);
+    fn look_past_run_out(
+        &mut self,
+        view: &dyn View,
+        page: &[Row],
+        context: &Context,
+    ) -> Result<(), Refusal> {
+        let mut last = page.last().filter(|_| page.len() >= DUE_MAX as usize).cloned();
+        while let Some(row) = last.take() {
+            if self.due.iter().all(|claim| claim.is_live(context)) {
+                break;
             }
-            let page: Vec<Claim> = scan(view, query)?;
-            full = page.len() >= DUE_MAX as usize;
-            self.due.extend(page);
+            self.due.retain(|claim| claim.is_live(context));
+            let entries = crate::view::index_entries(row.kind, &row.body)?;
+            let value = entries.into_iter().find(|(index, _)| *index == claim::BY_SESSION);
+            let mut query = claim::due_for_renewal(&self.session.session, context.now, DUE_MAX);
+            if let (Query::Scan { after, .. }, Some((_, value))) = (&mut query, value) {
+                *after = Some((value, row.kind.to_owned(), row.key));
+            }
+            let page = view.read(&[query])?.pop().unwrap_or_default();
+            self.due.extend(only::<Claim>(&page)?);
+            self.due_tasks.extend(only::<Task>(&page)?);
+            last = page.last().filter(|_| page.len() >= DUE_MAX as usize).cloned();
         }
         self.due.retain(|claim| claim.is_live(context));
         Ok(())
@@ -118,11 +151,27 @@ impl Caller {
         if !claims.is_empty() {
             events.push(Event::ClaimsRenewed { claims, at: now });
         }
+        events.extend(self.renewed_tasks(context));
         if !self.notices.is_empty() {
             let notices = self.notices.iter().map(|notice| notice.notice.clone()).collect();
             events.push(Event::NoticesTold { notices });
         }
         events
+    }
+}
+
+impl Caller {
+    /// An attempt whose lease ran out is not renewed: somebody may be about to take it.
+    fn renewed_tasks(&self, context: &Context) -> Option<Event> {
+        let live = |task: &&Task| task.owner().is_some_and(|owner| owner.is_live(context));
+        let renewal = |task: &Task| {
+            let owner = task.owner()?;
+            let promised = owner.expiry(context.failed_over_at);
+            let expires_at = (context.now + owner.ttl).max(promised);
+            Some(task::Renewal { task: task.task.clone(), token: owner.token, expires_at })
+        };
+        let tasks: Vec<_> = self.due_tasks.iter().filter(live).filter_map(renewal).collect();
+        (!tasks.is_empty()).then_some(Event::TasksRenewed { tasks, at: context.now })
     }
 }
 
@@ -134,10 +183,6 @@ impl Claim {
 
 fn half_used(expires_at: Moment, ttl: Span, now: Moment) -> bool {
     expires_at.since(now).0 < ttl.0 / 2
-}
-
-fn rows<R: Record>(rows: &[Row]) -> Result<Vec<R>, Refusal> {
-    rows.iter().map(|row| parse(&row.body).map_err(Refusal::from)).collect()
 }
 
 /// What surrounds the resources that are asked for.
@@ -189,7 +234,7 @@ impl Scene {
             false => None,
         };
         if let Some(caller) = &mut caller {
-            caller.look_past_run_out(view, context)?;
+            caller.look_past_run_out(view, &answers[Caller::DUE], context)?;
         }
         let policy = answers[head - 1].first().map(|row| parse(&row.body)).transpose()?;
         let mut scene = Self {
@@ -199,7 +244,7 @@ impl Scene {
             waiters: Vec::new(),
             leftovers: Vec::new(),
         };
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for row in answers[head..].iter().flatten() {
             if !seen.insert((row.kind, row.key.as_str())) {
                 continue;
@@ -447,33 +492,54 @@ impl Held {
 
 /// Where claims, waiters and leftovers that may overlap `resources` are found.
 fn candidates(index: Index, resources: &[Resource], limit: u32) -> Vec<Query> {
-    let mut points = std::collections::BTreeSet::new();
-    let mut ranges = std::collections::BTreeSet::new();
+    let mut places = Places::of(resources);
     // Serial zones are found before the policy is known, all in the same batch: they are few.
-    ranges.insert(format!("@{SERIAL_PREFIX}"));
-    for resource in resources {
-        let value = resource.index_value();
-        match resource {
-            Resource::Name { .. } => {
-                points.insert(value);
-            }
-            Resource::Path(pattern) => {
-                let ends = value.match_indices('/').map(|(at, _)| value[..=at].to_owned());
-                points.extend(ends);
-                if !pattern.is_literal() {
-                    points.remove(&value);
-                    ranges.insert(value);
+    places.ranges.insert(format!("@{SERIAL_PREFIX}"));
+    let points = places.points.iter().map(|value| Query::equal(index, value, limit));
+    points.chain(places.ranges.iter().map(|from| Places::below(index, from, limit))).collect()
+}
+
+/// Where in an index by resources something that overlaps may stand: at each of these points, and
+/// within each of these ranges.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) points: BTreeSet<String>,
+    pub(crate) ranges: BTreeSet<String>,
+}
+
+impl Places {
+    pub(crate) fn of(resources: &[Resource]) -> Self {
+        let mut points = BTreeSet::new();
+        let mut ranges = BTreeSet::new();
+        for resource in resources {
+            let value = resource.index_value();
+            match resource {
+                Resource::Name { .. } => {
+                    points.insert(value);
+                }
+                Resource::Path(pattern) => {
+                    let ends = value.match_indices('/').map(|(at, _)| value[..=at].to_owned());
+                    points.extend(ends);
+                    if !pattern.is_literal() {
+                        points.remove(&value);
+                        ranges.insert(value);
+                    }
                 }
             }
         }
+        Self { points, ranges }
     }
-    let below = |from: String| {
-        // '0' follows '/' in every collation we allow, so this ends the range of everything below.
-        let until = format!("{}0", &from[..from.len() - 1]);
-        Query::Scan { index, from, until, after: None, limit }
-    };
-    let points = points.into_iter().map(|value| Query::equal(index, &value, limit));
-    points.chain(ranges.into_iter().map(below)).collect()
+
+    /// Everything at `from` and below it. '0' follows '/' in every collation we allow, so it ends
+    /// the range.
+    pub(crate) fn below(index: Index, from: &str, limit: u32) -> Query {
+        let until = Self::end_of(from);
+        Query::Scan { index, from: from.to_owned(), until, after: None, limit }
+    }
+
+    pub(crate) fn end_of(from: &str) -> String {
+        format!("{}0", from.strip_suffix('/').unwrap_or(from))
+    }
 }
 
 /// The policy in force, alone.

@@ -16,8 +16,11 @@ use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::scene::Caller;
+use crate::state::drafts;
+use crate::task::{self, Move, Task};
+use crate::tasks;
 use crate::time::{Moment, Span};
-use crate::view::{Index, Kind, Query, Record, View, get, scan};
+use crate::view::{Index, Kind, Query, Record, View, get, only, scan};
 use crate::waiting::{self, Waiter};
 
 /// A session is kept alive by its acts; this long without one and it counts as idle.
@@ -252,11 +255,33 @@ fn given_back(
     view: &dyn View,
     session: &Session,
     context: &Context,
-) -> Result<Option<Event>, Refusal> {
-    let claims: Vec<Claim> = scan(view, claim::of_session(&session.session, CLAIMS_MAX))?;
+) -> Result<Vec<Event>, Refusal> {
+    let (claims, tasks) = held_by(view, &session.session)?;
     let live = claims.iter().filter(|claim| claim.is_live(context));
     let claims: Vec<Renewal> = live.map(|claim| claim.renewal(claim.ttl, context)).collect();
-    Ok((!claims.is_empty()).then_some(Event::ClaimsRenewed { claims, at: context.now }))
+    let mut events = Vec::new();
+    if !claims.is_empty() {
+        events.push(Event::ClaimsRenewed { claims, at: context.now });
+    }
+    events.extend(until(&tasks, |owner| context.now + owner.ttl, context));
+    Ok(events)
+}
+
+/// Everything a session holds, whether it has run out or not.
+fn held_by(view: &dyn View, session: &SessionId) -> Result<(Vec<Claim>, Vec<Task>), Refusal> {
+    let rows = view.read(&[claim::of_session(session, CLAIMS_MAX)])?.pop().unwrap_or_default();
+    Ok((only(&rows)?, only(&rows)?))
+}
+
+/// The live attempts among these go on until then.
+fn until(tasks: &[Task], end: impl Fn(&task::Owner) -> Moment, context: &Context) -> Option<Event> {
+    let renewal = |task: &Task| {
+        let owner = task.owner().filter(|owner| owner.is_live(context))?;
+        let (task, token) = (task.task.clone(), owner.token);
+        Some(task::Renewal { task, token, expires_at: end(owner) })
+    };
+    let tasks: Vec<task::Renewal> = tasks.iter().filter_map(renewal).collect();
+    (!tasks.is_empty()).then_some(Event::TasksRenewed { tasks, at: context.now })
 }
 
 fn started(session: &Session, resumed: bool) -> Started {
@@ -435,7 +460,7 @@ fn finish(
     grace_until: Option<Moment>,
     context: &Context,
 ) -> Result<(Vec<Event>, Vec<Resource>), Refusal> {
-    let claims: Vec<Claim> = scan(view, claim::of_session(&session.session, CLAIMS_MAX))?;
+    let (claims, tasks) = held_by(view, &session.session)?;
     let waiters = Query::equal(waiting::BY_SESSION, session.session.as_str(), CLAIMS_MAX);
     let mut events = Vec::new();
     for waiter in scan::<Waiter>(view, waiters)? {
@@ -454,8 +479,15 @@ fn finish(
             if !claims.is_empty() {
                 events.push(Event::ClaimsRenewed { claims, at: context.now });
             }
+            events.extend(self::until(&tasks, |_| until, context));
         }
         None => {
+            let (how, words) = match why {
+                EndOfSession::Died => (Move::SessionDied, "its process ended"),
+                EndOfSession::Ended => (Move::SessionEnded, "its session ended"),
+            };
+            events.extend(tasks.iter().map(|task| tasks::lose(task, how, words, context)));
+            events.extend(drafts::end_with_session(view, &session.session)?);
             for claim in &claims {
                 released.extend(claim.hold.resources.iter().cloned());
                 let end = match why {

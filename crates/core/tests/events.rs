@@ -3,17 +3,31 @@
 
 use baton_core::calls::Call;
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
-use baton_core::event::{EndOfClaim, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown};
+use baton_core::event::{
+    EndOfClaim, EndOfDraft, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown, Weight,
+};
 use baton_core::evolve::evolve;
-use baton_core::id::{ClaimId, NoticeId, Position, SessionId, TreeId, WaiterId};
+use baton_core::id::{ClaimId, NoticeId, Position, SessionId, TaskId, TreeId, WaiterId};
 use baton_core::journal::{self, Broken, Entry, Hash, Head};
+use baton_core::key::Key;
 use baton_core::memory::Memory;
+use baton_core::notes::{self, Note};
 use baton_core::notices::{News, Notice};
+use baton_core::once;
 use baton_core::operations::Operation;
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
+use baton_core::state::drafts::Draft;
+use baton_core::state::{Change, Changed, Read, rules};
+use baton_core::task::dossier::Report;
+use baton_core::task::{
+    Join, Move, Owner, Renewal as Renewed, Standing, State, Submission, Task, Usd,
+};
+use baton_core::tasks::editing::Edit;
 use baton_core::time::{Moment, Span};
 use baton_core::waiting::Waiter;
 use baton_core::zones::{Policy, Rule, Zone};
+
+use serde_json::json;
 
 use crate::world::{START, World, process, resource, resources};
 
@@ -137,6 +151,12 @@ fn every_kind() -> Vec<Event> {
                 capacities: [("gpu".to_owned(), 2)].into(),
                 source_hash: "hash".to_owned(),
                 approved_at: START,
+                state: vec![rules::Rule {
+                    keys: vec!["build/*".parse().unwrap()],
+                    rule: rules::Kind::Forward,
+                    stages: vec!["a".to_owned(), "b".to_owned()],
+                    owner: Some(rules::Owner::Role("build".to_owned())),
+                }],
             },
         },
         Event::PersonTokenAdded { token: PersonToken { hash: "hash".to_owned(), made_at: START } },
@@ -177,6 +197,200 @@ fn every_kind() -> Vec<Event> {
     ];
     events.extend(calls_and_subagents());
     events.extend(every_ending());
+    events.extend(every_event_of_tasks());
+    events
+}
+
+fn task() -> Task {
+    let standing = Standing {
+        owner: Some(Owner {
+            session: SessionId("s1".to_owned()),
+            name: "amber-otter".to_owned(),
+            agent: Some("helper".to_owned()),
+            attempt: 2,
+            token: Position { epoch: 2, number: 9 },
+            tree: TreeId("t1".to_owned()),
+            taken_at: START,
+            renewed_at: START,
+            expires_at: START + Span::minutes(30),
+            ttl: Span::minutes(30),
+        }),
+        attempt: 2,
+        attempts_used: 1,
+        not_before: Some(START),
+        blocked_on: Some("the net".to_owned()),
+        why: Some("why \"not\" \u{1f980}".to_owned()),
+        next_action: Some("go on".to_owned()),
+        held_up: 1,
+        ..Standing::new(State::Active, START)
+    };
+    Task {
+        task: TaskId::numbered(3),
+        title: "title".to_owned(),
+        priority: 1,
+        phase: Some(2),
+        paths: resources(["src/", "docs/*.md"]),
+        role: Some("review".to_owned()),
+        labels: vec!["label".to_owned()],
+        max_attempts: 3,
+        budget_usd: Some(Usd(1_999)),
+        key: Some("key".to_owned()),
+        created_at: START,
+        created_by: Some(holder()),
+        standing,
+        after: vec![TaskId::numbered(1)],
+        pending: vec![TaskId::numbered(1)],
+        unblocks: 4,
+        parent: Some(TaskId::numbered(2)),
+        join: Some(Join::AtLeast(2)),
+        submission: Some(Submission {
+            commit: "abc".to_owned(),
+            by: holder(),
+            at: START,
+            to: Some("role:review".to_owned()),
+        }),
+        remembered: true,
+    }
+}
+
+fn every_event_of_tasks() -> Vec<Event> {
+    let id = TaskId::numbered(3);
+    let edit = Edit {
+        title: Some("other".to_owned()),
+        body: Some("body".to_owned()),
+        priority: Some(0),
+        phase: Some(0),
+        paths: Some(resources(["a"])),
+        role: Some(String::new()),
+        labels: Some(Vec::new()),
+        max_attempts: Some(5),
+        budget_usd: Some(Usd(1)),
+        next_action: Some("next".to_owned()),
+    };
+    let report = Report {
+        done: "all".to_owned(),
+        not_done: "nothing".to_owned(),
+        result: Some(serde_json::json!({ "status": "ok", "n": [1, 2.5, null] })),
+    };
+    let expires_at = START + Span::minutes(40);
+    let token = Position { epoch: 2, number: 9 };
+    let mut events = vec![
+        Event::TaskAdded { task: task(), body: Some("long".to_owned()) },
+        Event::TaskEdited { task: id.clone(), edit },
+        Event::TaskReported { task: id.clone(), report },
+        Event::TaskTied { task: id.clone(), after: vec![id.clone()], pending: vec![id.clone()] },
+        Event::TaskFreed { task: id.clone(), of: TaskId::numbered(1) },
+        Event::TasksWeighed { weights: vec![Weight { task: id.clone(), unblocks: 7 }] },
+        Event::TasksRenewed {
+            tasks: vec![Renewed { task: id.clone(), token, expires_at }],
+            at: START,
+        },
+        Event::TasksForgotten { tasks: vec![id.clone()] },
+    ];
+    let hows = [
+        Move::Taken,
+        Move::TakenAnew,
+        Move::Done,
+        Move::Failed,
+        Move::RateLimited,
+        Move::Auth,
+        Move::Killed,
+        Move::RanOut,
+        Move::SessionEnded,
+        Move::SessionDied,
+        Move::Parked,
+        Move::Woken,
+        Move::Blocked,
+        Move::Unblocked,
+        Move::Cancelled,
+        Move::Reopened,
+    ];
+    let standing = task().standing;
+    events.extend(hows.map(|how| Event::TaskMoved {
+        task: id.clone(),
+        how,
+        standing: standing.clone(),
+    }));
+    events.extend(shared());
+    events
+}
+
+/// State, once and notes.
+fn shared() -> Vec<Event> {
+    let key: Key = "build/status".parse().unwrap();
+    let token = Position { epoch: 2, number: 9 };
+    let changes = [
+        Change::Set { value: json!({ "a": [1.5, null, "\u{0}"], "b": 31.245270191439438 }) },
+        Change::Set { value: json!(null) },
+        Change::Append { items: vec![json!(1), json!("x")] },
+        Change::Merge { patch: json!({ "a": null }) },
+        Change::Delete,
+    ];
+    let mut events: Vec<Event> = changes
+        .into_iter()
+        .zip(1..)
+        .map(|(change, version)| Changed {
+            key: key.clone(),
+            version,
+            change,
+            by: holder(),
+            at: START,
+            owner: SessionId("s1".to_owned()),
+            position: token,
+        })
+        .map(|changed| Event::StateChanged { changed })
+        .collect();
+    let reads = vec![Read { key: key.clone(), version: 3 }];
+    let draft = Draft {
+        session: SessionId("s1".to_owned()),
+        key: key.clone(),
+        based_on: 3,
+        deleted: false,
+        value: json!([1]),
+        reads,
+        at: START,
+    };
+    events.push(Event::DraftSet { draft });
+    events.extend([EndOfDraft::Published, EndOfDraft::Discarded, EndOfDraft::SessionEnded].map(
+        |why| Event::DraftsEnded {
+            session: SessionId("s1".to_owned()),
+            keys: vec![key.clone()],
+            why,
+        },
+    ));
+    events.extend(once_and_notes(&key, token));
+    events
+}
+
+fn once_and_notes(key: &Key, token: Position) -> Vec<Event> {
+    let mut events = Vec::new();
+    let command = once::Command { program: "make".to_owned(), hash: "hash".to_owned() };
+    let runner = once::Runner {
+        token,
+        holder: holder(),
+        process: Some(process("ann")),
+        command,
+        started_at: START,
+        renewed_at: START,
+        lease_until: START + once::LEASE,
+    };
+    let at = START;
+    events.push(Event::OnceStarted { key: key.clone(), runner });
+    events.push(Event::OnceRenewed { key: key.clone(), token, at, lease_until: START });
+    let output = once::Output { text: "done\n".to_owned(), cut: true };
+    for end in [once::End::Failed { code: 3 }, once::End::Succeeded { took: Span(5), output }] {
+        events.push(Event::OnceEnded { key: key.clone(), token, at, end });
+    }
+    let note = Note {
+        note: token,
+        kind: notes::Kind::Lesson,
+        text: "why \u{202e}".to_owned(),
+        task: Some("t1".to_owned()),
+        rule: Some(3),
+        by: holder(),
+        at: START,
+    };
+    events.push(Event::NoteAdded { note });
     events
 }
 
@@ -259,7 +473,7 @@ fn s21_what_a_newer_baton_wrote_is_refused() {
     let (kind, version, body) = Event::EpochRaised { why: String::new() }.to_stored();
     let newer = Event::from_stored(kind, version + 1, &body);
     assert!(matches!(newer, Err(Unknown::Newer { .. })));
-    assert!(matches!(Event::from_stored("task_made", 1, "{}"), Err(Unknown::Newer { .. })));
+    assert!(matches!(Event::from_stored("moon_landed", 1, "{}"), Err(Unknown::Newer { .. })));
     for body in ["", "[]", "{}", "null", "{\"why\":3}"] {
         let read = Event::from_stored(kind, version, body);
         assert!(matches!(read, Err(Unknown::Unreadable { .. })), "{body:?}: {read:?}");

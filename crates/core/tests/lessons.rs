@@ -10,8 +10,11 @@ use baton_core::event::Event;
 use baton_core::notices::News;
 use baton_core::refusal::Refusal;
 use baton_core::sessions;
+use baton_core::tasks::ending::Class;
+use baton_core::tasks::refused::Refused;
 use baton_core::time::Span;
 
+use crate::backlog::refused;
 use crate::world::{World, granted, resource};
 
 const MINUTE: Span = Span::minutes(1);
@@ -227,4 +230,102 @@ fn lesson_10_a_live_process_keeps_its_uncommitted_work() {
     assert_eq!(left[0].holder.name, "ann");
     assert_eq!(left[0].paths, [resource("a")]);
     assert!(left[0].rescue.as_ref().unwrap().starts_with("refs/baton/rescue/"));
+}
+
+#[test]
+fn lesson_01_a_task_is_taken_by_a_session_never_by_a_name() {
+    let mut world = World::with(["otter"]);
+    world.add("first");
+    let token = world.takes("otter").unwrap().first.token;
+    let first = world.id("otter");
+    world.end("otter", Some(sessions::GRACE)).unwrap();
+    // Another agent gets the name while the first is away.
+    let second = world.begin("otter", "main", Some("another client"));
+    assert_ne!(second.session, first);
+    assert!(world.takes("otter").is_none(), "the first one still has it");
+    let refused = refused(world.finishes("otter", "t1", None));
+    assert!(matches!(refused, Refused::Owned { .. }), "{refused:?}");
+    assert!(world.finishes("otter", "t1", Some(token)).is_err());
+    assert_eq!(world.task("t1").owner().unwrap().session, first);
+}
+
+#[test]
+fn lesson_02_what_somebody_works_on_is_never_offered() {
+    let mut world = World::with(["ann", "bob", "cat"]);
+    world.add("first");
+    let won: Vec<bool> =
+        ["ann", "bob", "cat"].into_iter().map(|who| world.takes(who).is_some()).collect();
+    assert_eq!(won, [true, false, false]);
+    // Whether it is offered follows from the one record that names its owner.
+    let ready = |world: &World| {
+        world.store.index().filter(|(index, ..)| *index == baton_core::task::READY).count()
+    };
+    assert_eq!(ready(&world), 0);
+    world.parks("ann", "t1").unwrap();
+    assert_eq!(ready(&world), 0);
+    world.reopens(Some("ann"), "t1").unwrap();
+    assert_eq!(ready(&world), 1);
+    assert!(world.takes("bob").is_some());
+    assert_eq!(ready(&world), 0);
+}
+
+#[test]
+fn lesson_08_activity_keeps_a_task_and_silence_loses_it() {
+    let mut world = World::with(["ann", "bob"]);
+    world.add("first");
+    let token = world.takes("ann").unwrap().first.token;
+    for _ in 0..36 {
+        world.pass(Span::minutes(5));
+        world.acts("ann");
+        assert!(world.takes("bob").is_none(), "lost at {}", world.now);
+    }
+    world.pass(Span::minutes(31));
+    let taken = world.takes("bob").unwrap().first;
+    assert_eq!(taken.attempt, 2);
+    let refused = refused(world.finishes("ann", "t1", Some(token)));
+    let Refused::Stale { attempt: 2, current, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!(current, Some(taken.token), "the loser is told which attempt counts");
+}
+
+#[test]
+fn lesson_09_an_attempt_that_is_over_ends_nothing() {
+    let mut world = World::with(["ann", "bob"]);
+    world.add("first");
+    let old = world.takes("ann").unwrap().first.token;
+    world.pass(Span::hours(1));
+    let new = world.takes("bob").unwrap().first.token;
+    let store = world.store.clone();
+    let late = |answer: Result<_, Refusal>| {
+        let refused = refused(answer);
+        let Refused::Stale { current, attempt: 2, .. } = refused else { panic!("{refused:?}") };
+        assert_eq!(current, Some(new));
+    };
+    for token in [None, Some(old)] {
+        late(world.finishes("ann", "t1", token));
+        late(world.fails("ann", "t1", Class::Failed, token));
+    }
+    late(world.parks("ann", "t1"));
+    late(world.blocks("ann", "t1", "words"));
+    assert_eq!(world.store, store, "nothing was changed");
+    world.finishes("bob", "t1", Some(new)).unwrap();
+    let after = refused(world.finishes("ann", "t1", Some(old)));
+    assert!(matches!(after, Refused::Stale { current: None, attempt: 2, .. }), "{after:?}");
+}
+
+#[test]
+fn lesson_22_only_a_failure_is_an_attempt() {
+    let mut world = World::with(["ann"]);
+    world.add("first");
+    for class in [Class::RateLimited, Class::Auth, Class::Killed].into_iter().cycle().take(12) {
+        let taken = world.takes("ann").unwrap();
+        assert_eq!(taken.first.attempt, 1, "{class:?} is no attempt");
+        world.fails("ann", "t1", class, None).unwrap();
+        assert!(world.takes("ann").is_none(), "it waits a while");
+        world.pass(Span::hours(1));
+    }
+    for attempt in 1..=3 {
+        assert_eq!(world.takes("ann").unwrap().first.attempt, attempt);
+        world.fails("ann", "t1", Class::Failed, None).unwrap();
+    }
+    assert_eq!(world.state("t1"), "failed", "and failures are bounded");
 }

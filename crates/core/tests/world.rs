@@ -95,9 +95,13 @@ impl World {
         let policy = Policy {
             zones: zones.iter().map(zone).collect(),
             capacities: capacities.iter().map(|(name, many)| ((*name).to_owned(), *many)).collect(),
-            source_hash: String::new(),
             approved_at: self.now,
+            ..Policy::default()
         };
+        self.put_policy(policy);
+    }
+
+    pub(crate) fn put_policy(&mut self, policy: Policy) {
         let context = self.context(None);
         let event = Event::PolicySet { policy };
         self.decide(context, |_, _| Ok((vec![event.clone()], ()))).unwrap();
@@ -257,7 +261,7 @@ impl World {
         named.map(|(name, _)| name.clone()).unwrap_or_default()
     }
 
-    fn records<R: Record>(&self) -> Vec<R> {
+    pub(crate) fn records<R: Record>(&self) -> Vec<R> {
         let rows = self.store.rows().filter(|row| row.kind == R::KIND);
         rows.map(|row| parse(&row.body).unwrap()).collect()
     }
@@ -318,26 +322,26 @@ impl World {
         tree: &str,
         client_session: Option<&str>,
     ) -> Started {
-        self.begin_as(name, tree, client_session, process(name))
+        self.begin_as(name, tree, client_session, (None, process(name)))
     }
 
     pub(crate) fn start_as(&mut self, name: &str, tree: &str, process: Process) -> Started {
-        self.begin_as(name, tree, Some(&format!("client of {name}")), process)
+        self.begin_as(name, tree, Some(&format!("client of {name}")), (None, process))
     }
 
-    fn begin_as(
+    pub(crate) fn begin_as(
         &mut self,
         name: &str,
         tree: &str,
         client_session: Option<&str>,
-        process: Process,
+        as_whom: (Option<&str>, Process),
     ) -> Started {
         let request = Start {
             name: Some(name.to_owned()),
             client: Some("test".to_owned()),
             client_session: client_session.map(str::to_owned),
-            role: None,
-            process: Some(process),
+            role: as_whom.0.map(str::to_owned),
+            process: Some(as_whom.1),
             host: "here".to_owned(),
             tree: TreeId(tree.to_owned()),
             ttl: sessions::TTL_DEFAULT,

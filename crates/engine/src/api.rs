@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use baton_core::id::Token;
 use baton_core::time::Span;
 
+pub mod shared;
+pub mod tasks;
+
 /// Takes a claim on paths and named resources, all or nothing.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Claim {
     /// Paths, folders (`src/`), patterns (`src/*.rs`), names (`@deploy/prod`, `@gpu=2`)
     #[arg(required = true, value_name = "RES")]
@@ -215,7 +218,7 @@ pub struct Archive {
     pub keep: Option<u64>,
 }
 
-fn since_text(text: &str) -> Result<String, String> {
+pub(crate) fn since_text(text: &str) -> Result<String, String> {
     crate::journal::since(text).map(|_| text.to_owned())
 }
 

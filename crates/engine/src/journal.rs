@@ -95,6 +95,12 @@ impl Told {
 pub(crate) fn without_secrets(entry: &Entry) -> Value {
     let mut body: Value = serde_json::from_str(&entry.body).unwrap_or(Value::Null);
     strip(&mut body);
+    if entry.kind == "draft_set"
+        && let Some(draft) = body.get_mut("draft").and_then(Value::as_object_mut)
+    {
+        // A draft is its writer's alone until it is published.
+        draft.remove("value");
+    }
     if entry.kind == "person_token_added"
         && let Some(token) = body.get_mut("token").and_then(Value::as_object_mut)
     {
@@ -360,6 +366,13 @@ fn concerns(event: &Event) -> Concerns<'_> {
         Event::WaitQueued { waiter } => {
             (vec![&waiter.hold.holder.session], waiter.hold.resources.iter().collect())
         }
+        Event::TaskAdded { task, .. } => {
+            let by = task.created_by.iter().map(|by| &by.session).collect();
+            (by, task.paths.iter().collect())
+        }
+        Event::TaskMoved { standing, .. } => {
+            (standing.owner.iter().map(|owner| &owner.session).collect(), Vec::new())
+        }
         Event::NoticeSent { notice } => {
             let (by, resources) = match &notice.news {
                 News::Asked { by, resources, .. } => (Some(&by.session), resources),
@@ -367,6 +380,11 @@ fn concerns(event: &Event) -> Concerns<'_> {
             };
             ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
         }
+        Event::StateChanged { changed } => (vec![&changed.by.session], Vec::new()),
+        Event::DraftSet { draft } => (vec![&draft.session], Vec::new()),
+        Event::DraftsEnded { session, .. } => (vec![session], Vec::new()),
+        Event::OnceStarted { runner, .. } => (vec![&runner.holder.session], Vec::new()),
+        Event::NoteAdded { note } => (vec![&note.by.session], Vec::new()),
         _ => (Vec::new(), Vec::new()),
     };
     Concerns { sessions, resources }

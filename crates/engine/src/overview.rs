@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::listing::{self, ListedClaim};
 use crate::sessions::{self, Seat, SeatState};
 use crate::sighting::files::sight;
+use crate::tasking::showing::{TasksAtAGlance, at_a_glance};
 use crate::workspace::Workspace;
 use crate::{api, config};
 
@@ -35,6 +36,7 @@ pub struct Overview {
     pub sessions: Vec<Seat>,
     pub claims: Vec<ListedClaim>,
     pub queue: Vec<InQueue>,
+    pub tasks: TasksAtAGlance,
     pub store: Info,
 }
 
@@ -82,8 +84,9 @@ pub fn overview(workspace: &mut Workspace) -> Result<Overview, Failure> {
         name: seat.name.clone(),
         claims: seat.claims,
     }));
+    let tasks = at_a_glance(workspace)?;
     let store = copies::info(workspace)?;
-    Ok(Overview { now, matters, sessions: seats, claims, queue, store })
+    Ok(Overview { now, matters, sessions: seats, claims, queue, tasks, store })
 }
 
 fn in_queue(view: &dyn View, waiter: &Waiter, context: &Context) -> Result<InQueue, Refusal> {

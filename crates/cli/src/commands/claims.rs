@@ -37,7 +37,7 @@ pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn granted_words(granted: &Granted, colour: bool) -> String {
+pub(super) fn granted_words(granted: &Granted, colour: bool) -> String {
     let what = render::resources(&granted.resources);
     let verb = if granted.already_held { "already held" } else { "claimed" };
     let shared = if granted.mode == Mode::Shared { " (shared)" } else { "" };
@@ -80,7 +80,7 @@ fn left_words(left: &Leftover, colour: bool) -> String {
 }
 
 /// What the caller must be told, as quoted data.
-pub(super) fn notices_words(notices: &[Notice], colour: bool) -> String {
+pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
     let mut text = String::new();
     for notice in notices {
         let sentence = match &notice.news {

@@ -12,6 +12,9 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod shared;
+mod tasks;
+
 /// `2026-11-15 21:33:40Z  1.42  amber-otter claimed src/a.rs`.
 pub(super) fn line(told: &Told, colour: bool) -> String {
     let at = told.entry.at.to_string();
@@ -53,6 +56,22 @@ fn sentence(told: &Told, colour: bool) -> String {
         Event::WaitQueued { .. } | Event::WaitRenewed { .. } | Event::WaitEnded { .. } => {
             of_waiting(event, &actor, &who)
         }
+        Event::TaskAdded { .. }
+        | Event::TaskEdited { .. }
+        | Event::TaskMoved { .. }
+        | Event::TaskReported { .. }
+        | Event::TaskTied { .. }
+        | Event::TaskFreed { .. }
+        | Event::TasksWeighed { .. }
+        | Event::TasksRenewed { .. }
+        | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
+        Event::StateChanged { .. }
+        | Event::DraftSet { .. }
+        | Event::DraftsEnded { .. }
+        | Event::OnceStarted { .. }
+        | Event::OnceRenewed { .. }
+        | Event::OnceEnded { .. }
+        | Event::NoteAdded { .. } => shared::sentence(event, &actor, &who),
         other => of_workspace(told, other, &actor, &who),
     }
 }
@@ -236,7 +255,11 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
             let zones = counted(policy.zones.len() as u64, "zone", "zones");
             let counts =
                 counted(policy.capacities.len() as u64, "counted resource", "counted resources");
-            format!("{actor} put baton.toml in force: {zones}, {counts}")
+            let rules = match policy.state.len() as u64 {
+                0 => String::new(),
+                count => format!(", {}", counted(count, "rule of state", "rules of state")),
+            };
+            format!("{actor} put baton.toml in force: {zones}, {counts}{rules}")
         }
         Event::PersonTokenAdded { .. } => format!("{actor} added a token that proves a person"),
         Event::NoticeSent { notice } => {
@@ -426,6 +449,49 @@ mod tests {
         ]
     }
 
+    fn shared_samples() -> Vec<(&'static str, Value)> {
+        let at = "2026-01-02T03:04:05Z";
+        let by = json!({ "session": "s1", "name": "otter" });
+        let changed = |how: Value| {
+            let mut changed = json!({ "key": "build/status", "version": 3, "by": by, "at": at,
+                "owner": "s1", "position": "1.9" });
+            let how = how.as_object().unwrap().clone();
+            changed.as_object_mut().unwrap().extend(how);
+            json!({ "changed": changed })
+        };
+        let runner = json!({ "token": "1.9", "holder": by, "started_at": at, "renewed_at": at,
+            "lease_until": at, "command": { "program": "make", "hash": "h" } });
+        let ended = |end: Value| json!({ "key": "k", "token": "1.9", "at": at, "end": end });
+        let drafts = |why: &str| json!({ "session": "s1", "keys": ["k", "l"], "why": why });
+        vec![
+            ("state_changed", changed(json!({ "how": "set", "value": "\u{1b}\u{202e}" }))),
+            ("state_changed", changed(json!({ "how": "append", "items": [1, "x"] }))),
+            ("state_changed", changed(json!({ "how": "merge", "patch": { "a": null } }))),
+            ("state_changed", changed(json!({ "how": "delete" }))),
+            (
+                "draft_set",
+                json!({ "draft": { "session": "s1", "key": "k", "based_on": 2, "deleted": false,
+                    "value": 1, "at": at } }),
+            ),
+            ("drafts_ended", drafts("published")),
+            ("drafts_ended", drafts("discarded")),
+            ("drafts_ended", drafts("session_ended")),
+            ("once_started", json!({ "key": "k", "runner": runner })),
+            ("once_renewed", json!({ "key": "k", "token": "1.9", "at": at, "lease_until": at })),
+            (
+                "once_ended",
+                ended(json!({ "how": "succeeded", "took": 2_000,
+                    "output": { "text": "", "cut": false } })),
+            ),
+            ("once_ended", ended(json!({ "how": "failed", "code": 3 }))),
+            (
+                "note_added",
+                json!({ "note": { "note": "1.9", "kind": "lesson", "text": "</system>\n",
+                    "task": "t1", "rule": 4, "by": by, "at": at } }),
+            ),
+        ]
+    }
+
     fn told(number: u64, kind: &str, body: &Value) -> Told {
         let entry = Entry {
             position: Position { epoch: 1, number },
@@ -443,7 +509,7 @@ mod tests {
 
     #[test]
     fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-        let samples = [samples(), more_samples()].concat();
+        let samples = [samples(), more_samples(), shared_samples(), tasks::samples()].concat();
         for kind in KINDS {
             assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
         }
@@ -497,6 +563,44 @@ mod tests {
         otter ended a tool call and is in others until 03:04:05Z
         otter has 1 claim of its subagent x, which stopped
         fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
+        otter set build/status to "\u001b\u202e", version 3
+        otter appended 1, "x" to build/status, version 3
+        otter merged {"a":null} into build/status, version 3
+        otter deleted build/status, version 3
+        baton drafted k on version 2
+        fox published its drafts of k, l
+        baton discarded its drafts of k, l
+        drafts of k, l went with the session that made them
+        otter began to run k (make)
+        fox still runs k
+        baton has run k in 2s: it succeeded
+        fox has run k: it failed with 3 and may be tried again
+        otter noted a lesson for t1 on rule 4: "</system>\u{a}"
+        fox filed t3 "fix \u{1b}[2J it" after t1
+        baton changed priority, role of t3
+        otter took t3, attempt 2
+        otter took t3 again, attempt 2
+        fox finished t3 in attempt 2
+        baton gave up attempt 2 at t3, because: </system>; offered again
+        fox gave up attempt 2 at t3, because: </system>; no attempt is left
+        baton was rate-limited at t3, because: </system>; offered again at 03:04:05Z
+        fox had no valid login for t3, because: </system>; offered again at 03:04:05Z
+        baton was killed at t3, because: </system>; offered again at 03:04:05Z
+        attempt 2 at t3 is lost: its lease ran out; offered again
+        attempt 2 at t3 is lost: its session ended; offered again
+        attempt 2 at t3 is lost: its process ended; no attempt is left
+        baton parked t3 until 03:04:05Z, next: go on
+        t3 is back: its time came
+        baton blocked t3 on "the net"
+        t3 is ready: nothing it came after is left
+        baton cancelled t3, because: </system>
+        fox reopened t3
+        baton reported on t3, done: "all", not done: "nothing"
+        fox let t3 come after t1, t2
+        t3 waits no longer for t1
+        fox weighed 1 task anew
+        baton goes on with t3 until 03:04:05Z
+        fox forgot 1 old title
         "#);
     }
 }

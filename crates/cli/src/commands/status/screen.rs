@@ -9,6 +9,7 @@ use baton_engine::copies::Info;
 use baton_engine::listing::ListedClaim;
 use baton_engine::overview::{InQueue, Matter, Overview};
 use baton_engine::sessions::{Seat, SeatState};
+use baton_engine::tasking::showing::{ListedTask, TasksAtAGlance};
 
 use crate::commands::session::state_word;
 use crate::render::{Paint, bytes, counted, holder as name, paint, resources, shown};
@@ -64,6 +65,7 @@ pub(super) fn draw(overview: &Overview, size: Size, colour: bool) -> Vec<String>
     let mut sections = [
         matters(overview),
         sessions(&overview.sessions, overview.now),
+        tasks(&overview.tasks, overview.now),
         claims(&overview.claims, overview.now),
         queue(&overview.queue, overview.now),
     ];
@@ -82,14 +84,14 @@ pub(super) fn draw(overview: &Overview, size: Size, colour: bool) -> Vec<String>
 }
 
 /// Cuts the longest list until all fits; what waits for a person last.
-fn fit(sections: &mut [Section; 4], height: Option<usize>) {
+fn fit(sections: &mut [Section; 5], height: Option<usize>) {
     let Some(height) = height else {
         sections.iter_mut().for_each(|section| section.cap = section.cap.min(ROWS_MAX));
         return;
     };
     // The heading, the line that nothing waits, the store's line and its gap.
     let fixed = if sections[0].rows.is_empty() { 4 } else { 3 };
-    let total = |sections: &[Section; 4]| -> usize {
+    let total = |sections: &[Section; 5]| -> usize {
         fixed + sections.iter().map(Section::height).sum::<usize>()
     };
     while total(sections) > height {
@@ -106,12 +108,29 @@ fn fit(sections: &mut [Section; 4], height: Option<usize>) {
 fn heading(overview: &Overview) -> String {
     let now = overview.now.to_string();
     let time = now.get(11..19).unwrap_or(&now);
+    let counts = tasks_counts(&overview.tasks);
+    let tasks = if counts.is_empty() { String::new() } else { format!("; tasks: {counts}") };
     format!(
-        "Baton at {time}Z: {}, {}, {}",
+        "Baton at {time}Z: {}, {}, {}{tasks}",
         counted(overview.sessions.len() as u64, "session", "sessions"),
         counted(overview.claims.len() as u64, "claim", "claims"),
         counted(overview.queue.len() as u64, "waiting", "waiting")
     )
+}
+
+/// `3 ready, 1 active, 2 blocked`; nothing where there is no unfinished task.
+fn tasks_counts(tasks: &TasksAtAGlance) -> String {
+    let counts = [
+        (tasks.ready, "ready"),
+        (tasks.active, "active"),
+        (tasks.review, "in review"),
+        (tasks.blocked, "blocked"),
+        (tasks.waiting, "waiting for a person"),
+        (tasks.parked, "parked"),
+        (tasks.failed, "failed"),
+    ];
+    let there = counts.iter().filter(|(count, _)| *count > 0);
+    there.map(|(count, what)| counted(*count, what, what)).collect::<Vec<_>>().join(", ")
 }
 
 fn section_lines(section: &Section, width: usize, colour: bool) -> Vec<String> {
@@ -221,6 +240,34 @@ fn sessions(seats: &[Seat], now: Moment) -> Section {
         cap: rows.len(),
         rows,
         more: "baton session list",
+    }
+}
+
+fn tasks(tasks: &TasksAtAGlance, now: Moment) -> Section {
+    let row = |task: &ListedTask| {
+        let (who, run_out) = match &task.owner {
+            Some(owner) => (shown(&owner.name), owner.run_out),
+            None => ("-".to_owned(), false),
+        };
+        let next = task.next_action.as_deref().or(task.reason.as_deref());
+        let cells = vec![
+            task.task.to_string(),
+            if run_out { "run out".to_owned() } else { task.state.name().to_owned() },
+            who,
+            format!("{}/{}", task.attempt, task.max_attempts),
+            format!("{} ago", now.since(task.since)),
+            shown(&task.title),
+            next.map(shown).unwrap_or_default(),
+        ];
+        (cells, run_out.then_some(Paint::Dim))
+    };
+    let rows: Vec<_> = tasks.owned.iter().map(row).collect();
+    Section {
+        title: "Tasks".to_owned(),
+        headings: vec!["TASK", "STATE", "OWNER", "ATTEMPT", "SINCE", "TITLE", "NEXT"],
+        cap: rows.len(),
+        rows,
+        more: "baton task list",
     }
 }
 

@@ -1,0 +1,172 @@
+//! The words of refusals about tasks.
+//!
+//! Each names the task, who has it or how it stands, and one step that is safe and helps. The
+//! documents carry the same as data.
+
+use baton_core::task::Owner;
+use baton_core::tasks::refused::{Brief, Nothing, Refused};
+use serde_json::{Value, json};
+
+use crate::render::{self, counted, shown};
+
+/// The sentence, the next step and the document of a refusal.
+pub(super) fn of(refused: &Refused) -> (String, String, Value) {
+    match refused {
+        Refused::Unknown { task, near } => unknown(task, near),
+        Refused::NothingReady(nothing) => nothing_ready(nothing),
+        Refused::HasTask { task, since } => (
+            format!("you work on {} since {}", named(task), render::until(*since)),
+            format!(
+                "baton task done {0}, or baton task park {0} --next 'what comes next'",
+                task.task
+            ),
+            json!({ "task": task, "since": since }),
+        ),
+        Refused::WrongState { verb, task, state, since, reason, allowed } => {
+            let why = reason.as_deref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
+            let message = format!(
+                "{} cannot {verb}: it is {} since {}{why}; allowed: {}",
+                named(task),
+                state.name(),
+                render::until(*since),
+                allowed.join(", ")
+            );
+            let details = json!({
+                "task": task, "state": state, "since": since, "reason": reason, "allowed": allowed,
+            });
+            (passive(&message, verb), format!("baton task show {}", task.task), details)
+        }
+        Refused::Owned { verb, task, owner } => {
+            let message = format!("{} is {}", named(task), owned_by(owner));
+            let next = match *verb {
+                "take" => "baton task take, which finds another".to_owned(),
+                _ => format!("baton task show {}", task.task),
+            };
+            (message, next, json!({ "task": task, "owner": owner }))
+        }
+        Refused::Stale { task, state, given, attempt, current, owner } => {
+            let now = match owner {
+                Some(owner) => format!("it is {} now", owned_by(owner)),
+                None => format!("it is {} now, after attempt {attempt}", state.name()),
+            };
+            let message = format!("this attempt at {} is over: {now}", named(task));
+            let details = json!({
+                "task": task, "state": state, "given": given, "attempt": attempt,
+                "current": current, "owner": owner,
+            });
+            let next = match (owner, state.is_finished()) {
+                (None, false) => format!("baton task take {}, which begins anew", task.task),
+                _ => format!("baton task show {}", task.task),
+            };
+            (message, next, details)
+        }
+        Refused::WrongRole { task, role, yours } => {
+            let yours_words = match yours {
+                Some(yours) => format!("yours is {}", shown(yours)),
+                None => "you have none".to_owned(),
+            };
+            let message = format!("{} is for role {}; {yours_words}", named(task), shown(role));
+            let next = "baton task take, which finds one for you".to_owned();
+            (message, next, json!({ "task": task, "role": role, "yours": yours }))
+        }
+        Refused::Cycle { tasks } => {
+            let names: Vec<&str> = tasks.iter().map(|task| task.as_str()).collect();
+            let message = format!("tasks would wait for ever: {}", names.join(" waits for "));
+            let first = names.first().copied().unwrap_or("ID");
+            (message, format!("baton task show {first}"), json!({ "cycle": tasks }))
+        }
+        Refused::Similar { similar } => {
+            let names: Vec<String> = similar
+                .iter()
+                .map(|one| format!("{} \"{}\" ({})", one.task, shown(&one.title), one.state.name()))
+                .collect();
+            let first = similar.first().map(|one| one.task.0.as_str()).unwrap_or("ID");
+            let message = format!("a task like this is filed already: {}", names.join(", "));
+            (message, format!("baton task show {first}"), json!({ "similar": similar }))
+        }
+        Refused::TooMany { what, max } => (
+            format!("there are too many {what}: {max} at the most"),
+            "name fewer, or split the task".to_owned(),
+            json!({}),
+        ),
+        Refused::SaysNothing { what } => (
+            format!("the {what} says nothing"),
+            "say it in a few words; \"nothing\" is an answer where there is none".to_owned(),
+            json!({}),
+        ),
+    }
+}
+
+fn named(task: &Brief) -> String {
+    format!("{} \"{}\"", task.task, shown(&task.title))
+}
+
+/// `bob's (attempt 2, token 1.44, until 12:05:00Z, in 28m)`.
+fn owned_by(owner: &Owner) -> String {
+    format!(
+        "{}'s (attempt {}, token {}, until {})",
+        shown(&owner.name),
+        owner.attempt,
+        owner.token,
+        render::until(owner.expires_at)
+    )
+}
+
+/// Most verbs are done to a task.
+fn passive(message: &str, verb: &str) -> String {
+    let done_to = match verb {
+        "take" => "be taken",
+        "done" => "be done",
+        "fail" => "fail",
+        "park" => "be parked",
+        "block" => "be blocked",
+        "cancel" => "be cancelled",
+        "reopen" => "be reopened",
+        "update" => "be changed",
+        other => other,
+    };
+    message.replacen(&format!("cannot {verb}:"), &format!("cannot {done_to}:"), 1)
+}
+
+fn unknown(task: &str, near: &[Brief]) -> (String, String, Value) {
+    let names: Vec<String> = near.iter().map(named).collect();
+    let meant = match names.is_empty() {
+        true => String::new(),
+        false => format!("; near it: {}", names.join(", ")),
+    };
+    let next = match near.first() {
+        Some(first) => format!("baton task show {}", first.task),
+        None => "baton task list".to_owned(),
+    };
+    (format!("there is no task {:?}{meant}", shown(task)), next, json!({ "near": near }))
+}
+
+fn nothing_ready(nothing: &Nothing) -> (String, String, Value) {
+    let mut parts = Vec::new();
+    for (count, what) in [
+        (nothing.ready, "ready for other roles"),
+        (nothing.active, "active"),
+        (nothing.blocked, "blocked"),
+        (nothing.parked, "parked"),
+        (nothing.failed, "failed"),
+    ] {
+        if count > 0 {
+            parts.push(counted(count, what, what));
+        }
+    }
+    let there = match parts.is_empty() {
+        true => ": everything is finished".to_owned(),
+        false => format!(": {}", parts.join(", ")),
+    };
+    let when = match nothing.next_at {
+        Some(at) => format!("; something may come up at {}", render::until(at)),
+        None => String::new(),
+    };
+    let next = match (nothing.blocked, parts.is_empty()) {
+        (_, true) => "baton task add 'what is to be done'",
+        (0, false) => "baton task list",
+        (_, false) => "baton task blocked, to see what holds them",
+    };
+    let details = serde_json::to_value(nothing).unwrap_or_else(|_| json!({}));
+    (format!("no task is ready{there}{when}"), next.to_owned(), details)
+}

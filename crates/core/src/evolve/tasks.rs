@@ -1,0 +1,126 @@
+//! Applies an event about tasks to the records.
+//!
+//! Decides nothing. Keeps two things true with every change of a task, so that no rule can forget
+//! them: the tally counts it, and an attempt that ended stands in the dossier.
+
+use super::change;
+use crate::event::Event;
+use crate::id::TaskId;
+use crate::task::dossier::Dossier;
+use crate::task::tally::Tally;
+use crate::task::{Move, Standing, Task};
+use crate::view::{Record, Records, Unreadable, get, put};
+
+pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::TaskAdded { task, body } => {
+            count(records, None, task, true)?;
+            if let Some(body) = body {
+                let dossier =
+                    Dossier { body: Some(body.clone()), ..Dossier::of(task.task.clone()) };
+                put(records, &dossier)?;
+            }
+            put(records, task)
+        }
+        Event::TaskEdited { task, edit } => {
+            if let Some(body) = &edit.body {
+                write(records, task, |dossier| dossier.body = Some(body.clone()))?;
+            }
+            turn(records, task, |task| edit.apply(task))
+        }
+        Event::TaskMoved { task, how, standing } => moved(records, task, *how, standing),
+        Event::TaskReported { task, report } => {
+            write(records, task, |dossier| dossier.report = Some(report.clone()))
+        }
+        Event::TaskTied { task, after, pending } => turn(records, task, |task| {
+            let new = |known: &[TaskId], more: &[TaskId]| -> Vec<TaskId> {
+                more.iter().filter(|one| !known.contains(one)).cloned().collect()
+            };
+            let (after, pending) = (new(&task.after, after), new(&task.pending, pending));
+            task.after.extend(after);
+            task.pending.extend(pending);
+        }),
+        Event::TaskFreed { task, of } => {
+            turn(records, task, |task| task.pending.retain(|one| one != of))
+        }
+        Event::TasksWeighed { weights } => weights.iter().try_for_each(|weight| {
+            change(records, weight.task.as_str(), |task: &mut Task| {
+                task.unblocks = weight.unblocks;
+            })
+        }),
+        Event::TasksRenewed { tasks, at } => tasks.iter().try_for_each(|renewal| {
+            change(records, renewal.task.as_str(), |task: &mut Task| {
+                let owner = task.standing.owner.as_mut();
+                if let Some(owner) = owner.filter(|owner| owner.token == renewal.token) {
+                    owner.renewed_at = *at;
+                    owner.expires_at = renewal.expires_at;
+                }
+            })
+        }),
+        Event::TasksForgotten { tasks } => tasks.iter().try_for_each(|task| {
+            change(records, task.as_str(), |task: &mut Task| task.remembered = false)
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn moved(
+    records: &mut dyn Records,
+    id: &TaskId,
+    how: Move,
+    standing: &Standing,
+) -> Result<(), Unreadable> {
+    let Some(task) = get::<Task>(records, id.as_str())? else {
+        return Ok(());
+    };
+    let token = |standing: &Standing| standing.owner.as_ref().map(|owner| owner.token);
+    let before = task.standing.clone();
+    if let Some(owner) = before.owner.as_ref().filter(|_| token(&before) != token(standing)) {
+        write(records, id, |dossier| dossier.close(owner, how, standing))?;
+    }
+    turn(records, id, |task| task.standing = standing.clone())
+}
+
+/// Changes a task, and what counts it.
+fn turn(
+    records: &mut dyn Records,
+    id: &TaskId,
+    edit: impl FnOnce(&mut Task),
+) -> Result<(), Unreadable> {
+    let Some(before) = get::<Task>(records, id.as_str())? else {
+        return Ok(());
+    };
+    let mut after = before.clone();
+    edit(&mut after);
+    if (before.state(), before.phase) != (after.state(), after.phase) {
+        count(records, Some(&before), &after, false)?;
+    }
+    put(records, &after)
+}
+
+fn count(
+    records: &mut dyn Records,
+    before: Option<&Task>,
+    after: &Task,
+    made: bool,
+) -> Result<(), Unreadable> {
+    let mut tally = get::<Tally>(records, Tally::KEY)?.unwrap_or_default();
+    let known = get::<Task>(records, &after.key())?;
+    if made {
+        tally.made = tally.made.max(after.task.number());
+    }
+    // Adding what is there already replaces it, and then it is not one more.
+    tally.moved(before.or(known.as_ref().filter(|_| made)), Some(after));
+    put(records, &tally)
+}
+
+fn write(
+    records: &mut dyn Records,
+    id: &TaskId,
+    edit: impl FnOnce(&mut Dossier),
+) -> Result<(), Unreadable> {
+    let kept = get::<Dossier>(records, id.as_str())?;
+    let mut dossier = kept.unwrap_or_else(|| Dossier::of(id.clone()));
+    edit(&mut dossier);
+    put(records, &dossier)
+}

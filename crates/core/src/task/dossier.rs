@@ -1,0 +1,121 @@
+//! What was written about a task: its body, reports, and what each attempt left behind.
+//!
+//! Owns the long texts, which no choice among tasks reads. Invariant: an attempt that ended stands
+//! here with how it ended, so that the next owner sees everything the last one left.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Move, Owner, Standing};
+use crate::claim::Holder;
+use crate::id::{SessionId, TaskId, Token};
+use crate::time::Moment;
+use crate::view::{Index, Kind, Record};
+
+/// Older attempts are in the journal only.
+pub const ATTEMPTS_KEPT: usize = 50;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dossier {
+    pub task: TaskId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The last report of an attempt that ended well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
+    /// Attempts that ended, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Past>,
+    /// What reviewers said, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feedback: Vec<Feedback>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Checkpoint>,
+}
+
+/// What came of it, in the words of whoever did it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    pub done: String,
+    pub not_done: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+}
+
+/// An attempt that ended, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Past {
+    pub attempt: u32,
+    pub token: Token,
+    pub session: SessionId,
+    pub name: String,
+    pub from: Moment,
+    pub until: Moment,
+    pub how: Move,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_action: Option<String>,
+}
+
+/// A rejection, bound to what was rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Feedback {
+    pub by: Holder,
+    pub at: Moment,
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    pub text: String,
+}
+
+/// What was known of the work when it was last saved by code, without the agent's help.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checkpoint {
+    pub at: Moment,
+    pub by: Holder,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// Whatever else was gathered: the last check, claims, notes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Value>,
+}
+
+impl Dossier {
+    pub fn of(task: TaskId) -> Self {
+        let (body, report, checkpoint) = (None, None, None);
+        Self { task, body, report, attempts: Vec::new(), feedback: Vec::new(), checkpoint }
+    }
+
+    /// The attempt of `owner` ended, and the task moved to `standing`.
+    pub(crate) fn close(&mut self, owner: &Owner, how: Move, standing: &Standing) {
+        let surplus = (self.attempts.len() + 1).saturating_sub(ATTEMPTS_KEPT);
+        self.attempts.drain(..surplus);
+        self.attempts.push(Past {
+            attempt: owner.attempt,
+            token: owner.token,
+            session: owner.session.clone(),
+            name: owner.name.clone(),
+            from: owner.taken_at,
+            until: standing.since,
+            how,
+            why: standing.why.clone(),
+            next_action: standing.next_action.clone(),
+        });
+    }
+}
+
+impl Record for Dossier {
+    const KIND: Kind = "dossier";
+
+    fn key(&self) -> String {
+        self.task.0.clone()
+    }
+
+    fn index_entries(&self) -> Vec<(Index, String)> {
+        Vec::new()
+    }
+}
