@@ -397,6 +397,14 @@ fn store_words(error: &store::Error) -> (&'static str, String) {
             ("network_filesystem", "set BATON_STORE to a PostgreSQL address and run baton init")
         }
         E::TimeNamespace => ("time_namespace", "set BATON_STORE to a PostgreSQL address"),
+        E::Locked { pid: 0, .. } => {
+            ("locked", "end the other program's transaction on the store, then try again")
+        }
+        E::Locked { pid, .. } => {
+            let next = format!("look what process {pid} does with the store, then try again");
+            return ("locked", next);
+        }
+        E::Disturbed | E::Busy { pid: 0, .. } => ("busy", "try again"),
         E::Busy { pid, .. } => {
             return ("busy", format!("look at process {pid} (is it stopped?), then try again"));
         }
