@@ -14,7 +14,7 @@ pub mod shared;
 pub mod tasks;
 
 /// Takes a claim on paths and named resources, all or nothing.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Claim {
     /// Paths, folders (`src/`), patterns (`src/*.rs`), names (`@deploy/prod`, `@gpu=2`)
     #[arg(required = true, value_name = "RES")]
