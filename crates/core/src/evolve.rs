@@ -86,6 +86,10 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::TaskFreed { .. }
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
+        | Event::TaskCheckpointed { .. }
+        | Event::HandoffOffered { .. }
+        | Event::HandoffDeclined { .. }
+        | Event::HandoffEnded { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
         Event::StateChanged { changed } => {
             let before = get::<State>(records, changed.key.as_str())?;
