@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId, Token, WaiterId};
 use crate::handoff::{self, Declined, Handoff};
+use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId, Token, WaiterId};
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::notes::Note;

@@ -318,9 +318,8 @@ fn refuse_conflicts(
     let resources: Vec<Resource> =
         going.iter().flat_map(|claim| claim.hold.resources.iter().cloned()).collect();
     let scene = Scene::read(view, &resources, context)?;
-    let stays = |claim: &&Claim| {
-        claim.is_live(context) && going.iter().all(|one| one.claim != claim.claim)
-    };
+    let stays =
+        |claim: &&Claim| claim.is_live(context) && going.iter().all(|one| one.claim != claim.claim);
     for claim in scene.claims.iter().filter(stays) {
         for one in going {
             let hold = Hold { holder: receiver.clone(), ..one.hold.clone() };

@@ -204,8 +204,7 @@ fn is_progress(said: &Said, known: &Known, chain: &[Handoff], owner: &Owner) -> 
     let last = chain.iter().rev().find(|one| one.was_accepted());
     let since = last.map_or(owner.taken_at, |last| last.offered_at.max(owner.taken_at));
     let committed = !known.work.commits.is_empty();
-    let checked =
-        known.last_check.as_ref().is_some_and(|check| check.passed && check.at >= since);
+    let checked = known.last_check.as_ref().is_some_and(|check| check.passed && check.at >= since);
     let result = said.result.is_some()
         && chain.iter().filter(|one| one.was_accepted()).all(|one| one.said.result != said.result);
     committed || checked || result

@@ -12,6 +12,7 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod handoffs;
 mod shared;
 mod tasks;
 
@@ -62,6 +63,10 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
+        Event::TaskCheckpointed { .. }
+        | Event::HandoffOffered { .. }
+        | Event::HandoffDeclined { .. }
+        | Event::HandoffEnded { .. } => handoffs::sentence(event, &actor, &who),
         Event::StateChanged { .. }
         | Event::DraftSet { .. }
         | Event::DraftsEnded { .. }
@@ -182,6 +187,7 @@ fn ended(why: &EndOfClaim, held: &[Resource]) -> String {
             format!("lost {what}: a person revoked it, saying: \"{}\"", shown(why))
         }
         EndOfClaim::Settled => format!("let go of {what}: its changes are committed or reverted"),
+        EndOfClaim::HandedOver { .. } => format!("handed {what} over with its task"),
         EndOfClaim::Replaced => format!("took {what} again after its time had run out"),
     }
 }
@@ -244,6 +250,12 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
         Event::NoticeSent { notice } => {
             let to = who(told.name(&notice.to));
             match &notice.news {
+                News::Offered { task, by, .. } => {
+                    format!("a note for {to}: {} offers it {task}", who(&by.name))
+                }
+                News::OfferEnded { task, handoff, .. } => {
+                    format!("a note for {to}: what became of its offer {handoff} of {task}")
+                }
                 News::Asked { by, resources: wanted, why } => format!(
                     "{} asked {to} to let go of {}, saying: \"{}\"",
                     who(&by.name),
@@ -380,6 +392,7 @@ mod tests {
             ("claim_ended", ended(json!({ "how": "revoked", "why": "no" }))),
             ("claim_ended", ended(json!({ "how": "settled" }))),
             ("claim_ended", ended(json!({ "how": "replaced" }))),
+            ("claim_ended", ended(json!({ "how": "handed_over", "to": "s2" }))),
             ("leftovers_told", json!({ "claims": ["c1"] })),
         ]
     }
@@ -477,7 +490,9 @@ mod tests {
 
     #[test]
     fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-        let samples = [samples(), more_samples(), shared_samples(), tasks::samples()].concat();
+        let samples =
+            [samples(), more_samples(), shared_samples(), tasks::samples(), handoffs::samples()]
+                .concat();
         for kind in KINDS {
             assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
         }
