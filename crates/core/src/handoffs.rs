@@ -296,7 +296,12 @@ pub(crate) fn unanswered(
     );
     let mut events = vec![ended(task, &offer.handoff, End::Unanswered { at: context.now })];
     let own = claims_of(view, &owner.session)?;
-    for claim in kept_for(view, task, &own, context)? {
+    let kept = kept_for(view, task, &own, context)?;
+    let for_it = |claim: &Claim| {
+        claim.task.as_deref() == Some(task.task.as_str())
+            || kept.iter().any(|one| one.claim == claim.claim)
+    };
+    for claim in own.iter().filter(|claim| for_it(claim)) {
         events.push(claim.ends(EndOfClaim::SessionEnded, context));
     }
     let standing = Standing {

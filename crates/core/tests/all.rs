@@ -10,6 +10,8 @@
 mod backlog;
 mod claims;
 mod events;
+mod handoff_model;
+mod handoffs;
 mod lessons;
 mod messages;
 mod model;

@@ -196,8 +196,8 @@ pub fn accept(
     }
     let giver = task.owner().ok_or_else(|| table.over(context))?;
     let receiver = caller.holder(context);
-    let going = claims_of(view, &giver.session)?;
-    let going = belonging(view, task, &handoff.known.work.changed, &going, context)?;
+    let own = claims_of(view, &giver.session)?;
+    let going = belonging(view, task, &handoff.known.work.changed, &own, context)?;
     refuse_conflicts(view, &going, &receiver, context)?;
     let standing = standing(&table, giver, &receiver, context);
     let owner = standing.owner.clone().ok_or_else(|| table.over(context))?;
@@ -206,6 +206,12 @@ pub fn accept(
     let mut events = vec![ended(task, &handoff.handoff, end.clone())];
     events.push(moved(task, Move::HandedOver, standing));
     let claims = pass(task, &going, &receiver, &mut events, context);
+    // What was taken for it and has run out must not come to life again at the giver's.
+    let for_it = |claim: &&Claim| claim.task.as_deref() == Some(task.task.as_str());
+    for claim in own.iter().filter(for_it).filter(|claim| !claim.is_live(context)) {
+        let to = receiver.session.clone();
+        events.push(claim.ends(EndOfClaim::HandedOver { to }, context));
+    }
     let set = set(view, &table, &mut events, context)?;
     if table.giver_lives() {
         events.push(table.tells_giver(end.clone(), false, events.len(), context));
