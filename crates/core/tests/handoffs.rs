@@ -384,7 +384,7 @@ fn a_dead_givers_offer_is_accepted_with_everything() {
 }
 
 #[test]
-fn lesson_9_passing_back_and_forth_without_progress_ends() {
+fn passing_back_and_forth_without_progress_ends() {
     let mut world = started();
     let pairs = [("ann", "bob"), ("bob", "ann"), ("ann", "bob")];
     for (number, (giver, receiver)) in pairs.iter().enumerate() {

@@ -17,7 +17,7 @@ use baton_core::handoffs::{self, stands};
 use baton_core::id::{HandoffId, TaskId, TreeId};
 use baton_core::refusal::Refusal;
 use baton_core::task::dossier::{Checkpoint, Dossier, Feedback};
-use baton_core::task::{self, Task};
+use baton_core::task::{self, State, Task};
 use baton_core::time::Moment;
 use baton_core::view::{View, get, scan};
 use schemars::JsonSchema;
@@ -56,9 +56,14 @@ pub fn offer(
     };
     settle(workspace)?;
     let retry = operation.map(|operation| Retry::of(operation, "handoff offer", &request));
+    let mut observed = work::of_task(workspace, &wanted.task)?;
+    let preview = workspace.look(actor, observed.clone(), |view, context| {
+        Ok(offering::offer(view, &request, context)?.1)
+    });
     // If nothing is new and no attempt is left, its claims end with it.
-    let mut observed = left_by_task(workspace, &wanted.task)?;
-    observed.work = work::of_task(workspace, &wanted.task)?.work;
+    if preview.is_ok_and(|offered| offered.state != State::Active) {
+        observed.claims = left_by_task(workspace, &wanted.task)?.claims;
+    }
     workspace.decide_once(
         actor,
         observed,

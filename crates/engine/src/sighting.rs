@@ -19,7 +19,7 @@ use baton_core::time::{Moment, Span};
 use baton_core::view::{get, scan};
 
 use crate::failure::Failure;
-use crate::git::Git;
+use crate::git::{self, Git};
 use crate::handing::work;
 use crate::locks;
 use crate::process::{Identity, Machine, State};
@@ -27,6 +27,8 @@ use crate::workspace::Workspace;
 
 /// Saved changes of dead or absent holders live under this.
 pub const RESCUE_PREFIX: &str = "refs/baton/rescue";
+/// How often what one claim left is saved anew while it changes.
+const RESCUES_MAX: u32 = 100;
 /// How many claims of one session are looked at.
 const CLAIMS_MAX: u32 = 10_000;
 
@@ -115,8 +117,16 @@ fn save(workspace: &Workspace, claim: &Claim, dirty: &[String]) -> Result<Option
     };
     let name = format!("{RESCUE_PREFIX}/{}/{}", claim.hold.holder.session, claim.claim);
     let message = format!("Uncommitted changes of {} when its claim ended", claim.hold.holder.name);
-    let saved = Git::in_tree(&root)?.rescue(dirty, &name, &message)?;
-    Ok(saved.map(|_| name))
+    let git = Git::in_tree(&root)?;
+    // What was saved before stays: something else is saved beside it.
+    for number in 1..=RESCUES_MAX {
+        let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+        match git.rescue(dirty, &name, &message) {
+            Err(git::Error::ReferenceMoved { .. }) if number < RESCUES_MAX => {}
+            saved => return Ok(saved?.map(|_| name)),
+        }
+    }
+    Ok(None)
 }
 
 /// Paths of the claim with uncommitted changes in its tree, as far as git is there to tell.

@@ -67,6 +67,12 @@ impl Git {
             call.set("GIT_INDEX_FILE", &index.file).bytes()?;
         }
         let tree = self.tree_of(&index, &changes, head.as_ref())?;
+        // Saved already, byte for byte: looking twice saves once.
+        if let Some(saved) = self.resolve(&format!("{reference}^{{commit}}"))?
+            && self.resolve(&format!("{saved}^{{tree}}"))?.as_ref() == Some(&tree)
+        {
+            return Ok(Some(saved));
+        }
         let commit = self.commit(&tree, head.as_ref(), message, &Author::baton())?;
         self.move_reference(reference, &commit, None)?;
         Ok(Some(commit))
