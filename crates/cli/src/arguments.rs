@@ -65,7 +65,7 @@ More:
 Options:
 {options}
 
-Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer, or outcome unknown.
+Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer or unknown.
 `baton COMMAND --help` tells more. The guide is in docs/guide of the project.
 ";
 
@@ -90,6 +90,9 @@ pub(crate) struct Common {
     /// Act as this session; otherwise BATON_SESSION, the client, the process, the terminal
     #[arg(long, global = true, value_name = "ID.SECRET", hide_env_values = true)]
     pub(crate) session: Option<String>,
+    /// Act as this subagent of the session; otherwise BATON_AGENT
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) agent: Option<String>,
     /// The file with the person token
     #[arg(
         long,
@@ -176,6 +179,9 @@ pub(crate) enum Command {
     /// One agent of the demo
     #[command(hide = true)]
     DemoAgent(crate::commands::demo::agent::DemoAgent),
+    /// One worker of the demo
+    #[command(hide = true)]
+    DemoWorker(crate::commands::demo::worker::DemoWorker),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell

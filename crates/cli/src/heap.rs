@@ -1,8 +1,9 @@
 //! Memory for a process that lives a millisecond.
 //!
 //! Every page that is touched for the first time costs a page fault, about two microseconds where
-//! the machine is virtual. Here the first pages come in one piece that the kernel fills in at once; what more is needed comes as usual. Owns where the memory comes from, and refuses to know
-//! how it is cut up: that is dlmalloc's. Invariant: no page is given out twice.
+//! the machine is virtual. Here the first pages come in one piece that the kernel fills in at once,
+//! and what more is needed comes as usual. Owns where the memory comes from, and refuses to know how
+//! it is cut up: that is dlmalloc's. Invariant: no page is given out twice.
 #![expect(unsafe_code, reason = "a global allocator is unsafe by its trait")]
 
 use std::alloc::{GlobalAlloc, Layout};

@@ -5,6 +5,8 @@ mod archive;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod claims;
 #[cfg(test)]
 mod demo;
@@ -44,6 +46,10 @@ mod state;
 mod status;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod subagents;
+#[cfg(test)]
+mod tasks;
 
 #[test]
 fn no_test_file_is_forgotten() {

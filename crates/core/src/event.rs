@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::calls::Call;
 use crate::claim::{Claim, Leftover};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId, Token, WaiterId};
@@ -63,6 +64,31 @@ pub enum Event {
     },
     AliasBound {
         alias: Alias,
+    },
+    /// The session is in a tool call that its leases would not cover: they last as long as it.
+    CallStarted {
+        session: SessionId,
+        call: Call,
+        /// When the last of all its calls must have ended.
+        busy_until: Moment,
+        claims: Vec<ClaimId>,
+    },
+    CallsEnded {
+        session: SessionId,
+        calls: Vec<String>,
+        /// Calls it is still in last until then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        busy_until: Option<Moment>,
+        claims: Vec<ClaimId>,
+    },
+
+    /// A subagent has stopped: its holds and its untold notices are its session's now.
+    SubagentStopped {
+        session: SessionId,
+        agent: String,
+        claims: Vec<ClaimId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notices: Vec<NoticeId>,
     },
 
     ClaimGranted {
@@ -316,6 +342,9 @@ impl Event {
             | Self::SessionRenewed { .. }
             | Self::SessionEnded { .. }
             | Self::AliasBound { .. }
+            | Self::CallStarted { .. }
+            | Self::CallsEnded { .. }
+            | Self::SubagentStopped { .. }
             | Self::ClaimGranted { .. }
             | Self::ClaimsRenewed { .. }
             | Self::WaitQueued { .. }
@@ -401,6 +430,9 @@ impl Event {
             Self::SessionRenewed { .. } => "session_renewed",
             Self::SessionEnded { .. } => "session_ended",
             Self::AliasBound { .. } => "alias_bound",
+            Self::CallStarted { .. } => "call_started",
+            Self::CallsEnded { .. } => "calls_ended",
+            Self::SubagentStopped { .. } => "subagent_stopped",
             Self::ClaimGranted { .. } => "claim_granted",
             Self::ClaimsRenewed { .. } => "claims_renewed",
             Self::ClaimNarrowed { .. } => "claim_narrowed",
@@ -449,6 +481,9 @@ pub const KINDS: &[&str] = &[
     "session_renewed",
     "session_ended",
     "alias_bound",
+    "call_started",
+    "calls_ended",
+    "subagent_stopped",
     "claim_granted",
     "claims_renewed",
     "claim_narrowed",

@@ -4,13 +4,15 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
-use crate::event::Event;
+use crate::event::{Event, Renewal};
+use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::once::Once;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
 use crate::state::State;
 use crate::state::drafts::{self, Draft};
+use crate::time::Moment;
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
@@ -24,30 +26,19 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::PolicySet { policy } => put(records, policy),
         Event::PersonTokenAdded { token } => put(records, token),
 
-        Event::SessionStarted { session } | Event::SessionResumed { session } => {
-            put(records, session)
-        }
-        Event::SessionRenewed { session, at, expires_at } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.renewed_at = *at;
-                session.expires_at = *expires_at;
-            })
-        }
-        Event::SessionEnded { session, at, grace_until, .. } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.life = Life::Ended { at: *at, grace_until: *grace_until };
-            })
-        }
-        Event::AliasBound { alias } => put(records, alias),
+        Event::SessionStarted { .. }
+        | Event::SessionResumed { .. }
+        | Event::SessionRenewed { .. }
+        | Event::SessionEnded { .. }
+        | Event::AliasBound { .. }
+        | Event::CallStarted { .. }
+        | Event::CallsEnded { .. }
+        | Event::SubagentStopped { .. } => evolve_session(records, event),
 
         Event::ClaimGranted { claim } => put(records, claim),
-        Event::ClaimsRenewed { claims, at } => claims.iter().try_for_each(|renewal| {
-            change(records, renewal.claim.as_str(), |claim: &mut Claim| {
-                claim.renewed_at = *at;
-                claim.expires_at = renewal.expires_at;
-                claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
-            })
-        }),
+        Event::ClaimsRenewed { claims, at } => {
+            claims.iter().try_for_each(|renewal| renew(records, renewal, *at))
+        }
         Event::ClaimNarrowed { claim, resources, left, .. } => {
             change(records, claim.as_str(), |claim: &mut Claim| {
                 claim.hold.resources.clone_from(resources);
@@ -59,9 +50,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
             leave(records, left.as_ref())
         }
         Event::LeftoversTold { claims, remaining } => {
-            for claim in claims {
-                records.delete(Leftover::KIND, claim.as_str())?;
-            }
+            claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
             remaining.iter().try_for_each(|left| put(records, left))
         }
 
@@ -91,6 +80,32 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::HandoffDeclined { .. }
         | Event::HandoffEnded { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
+        Event::StateChanged { .. }
+        | Event::DraftSet { .. }
+        | Event::DraftsEnded { .. }
+        | Event::OnceStarted { .. }
+        | Event::OnceRenewed { .. }
+        | Event::OnceEnded { .. }
+        | Event::NoteAdded { .. } => shared(records, event),
+
+        Event::OperationAnswered { operation } => put(records, operation),
+        Event::OperationsForgotten { operations } => {
+            operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
+        }
+    }
+}
+
+fn renew(records: &mut dyn Records, renewal: &Renewal, at: Moment) -> Result<(), Unreadable> {
+    change(records, renewal.claim.as_str(), |claim: &mut Claim| {
+        claim.renewed_at = at;
+        claim.expires_at = renewal.expires_at;
+        claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
+    })
+}
+
+/// State, once and notes.
+fn shared(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
         Event::StateChanged { changed } => {
             let before = get::<State>(records, changed.key.as_str())?;
             put(records, &State::after(before, changed))
@@ -118,12 +133,61 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         }
 
         Event::NoteAdded { note } => put(records, note),
-
-        Event::OperationAnswered { operation } => put(records, operation),
-        Event::OperationsForgotten { operations } => {
-            operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
-        }
+        _ => Ok(()),
     }
+}
+
+fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::SessionStarted { session } | Event::SessionResumed { session } => {
+            put(records, session)
+        }
+        Event::SessionRenewed { session, at, expires_at } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.renewed_at = *at;
+                session.expires_at = *expires_at;
+            })
+        }
+        Event::SessionEnded { session, at, grace_until, .. } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.life = Life::Ended { at: *at, grace_until: *grace_until };
+                session.calls.clear();
+            })
+        }
+        Event::AliasBound { alias } => put(records, alias),
+        Event::CallStarted { session, call, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|other| other.call != call.call);
+                session.calls.push(call.clone());
+            })?;
+            keep_busy(records, claims, Some(*busy_until))
+        }
+        Event::CallsEnded { session, calls, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|call| !calls.contains(&call.call));
+            })?;
+            keep_busy(records, claims, *busy_until)
+        }
+        Event::SubagentStopped { claims, notices, .. } => {
+            claims.iter().try_for_each(|claim| {
+                change(records, claim.as_str(), |claim: &mut Claim| claim.hold.holder.agent = None)
+            })?;
+            notices.iter().try_for_each(|notice| {
+                change(records, notice.as_str(), |notice: &mut Notice| notice.agent = None)
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keep_busy(
+    records: &mut dyn Records,
+    claims: &[ClaimId],
+    until: Option<Moment>,
+) -> Result<(), Unreadable> {
+    claims.iter().try_for_each(|claim| {
+        change(records, claim.as_str(), |claim: &mut Claim| claim.busy_until = until)
+    })
 }
 
 /// Keeps what a claim left behind, together with what it left when it was narrowed before.

@@ -219,7 +219,8 @@ fn recent_notes(view: &dyn View, task: &Task, owner: &Owner) -> Result<Vec<Note>
 pub(crate) fn notice(to: &SessionId, news: News, place: usize, context: &Context) -> Event {
     let ordinal = u32::try_from(place).unwrap_or(u32::MAX);
     let notice = NoticeId::fresh(&context.fresh, ordinal);
-    Event::NoticeSent { notice: Notice { notice, to: to.clone(), at: context.now, news } }
+    let (to, at) = (to.clone(), context.now);
+    Event::NoticeSent { notice: Notice { notice, to, agent: None, at, news } }
 }
 
 /// What was settled because its time was over.

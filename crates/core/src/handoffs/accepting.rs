@@ -295,6 +295,8 @@ fn pass(
             granted_at: context.now,
             renewed_at: context.now,
             expires_at: context.now + claim.ttl,
+            // The giver's tool call is not the receiver's.
+            busy_until: None,
             task: Some(task.task.0.clone()),
             ..claim.clone()
         };

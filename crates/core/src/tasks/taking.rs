@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choosing::{Candidate, Considered, Offer, Verdict, choose};
+use super::choosing::{self, Candidate, Considered, Offer, Verdict, choose};
 use super::refused::{Brief, Nothing, Refused};
 use super::{TTL_DEFAULT, lose, moved, near, wrong_state};
 use crate::claim::{Mode, Scope};
@@ -111,14 +111,17 @@ pub fn take(
     let counter = Counter::read(view, request, context)?;
     let mut events = Vec::new();
     let loose = counter.notice(view, request, &mut events, context)?;
+    // Who asks for one by name is told about that one first.
+    let named = request.task.as_ref().map(|text| counter.named(view, text, &loose, context));
+    let named = named.transpose()?;
     if let Some(own) = counter.own.iter().find(|own| counter.holds(own, request, context))
         && !request.also
     {
         let since = own.standing.since;
         return Err(Refused::HasTask { task: Brief::from(own), since }.into());
     }
-    let (chosen, considered) = match &request.task {
-        Some(text) => (vec![counter.named(view, text, &loose, context)?], Vec::new()),
+    let (chosen, considered) = match named {
+        Some(task) => (vec![task], Vec::new()),
         None => counter.pick(view, &loose, request, context)?,
     };
     if chosen.is_empty() {
@@ -143,11 +146,7 @@ pub fn take(
     let notices = counter.caller.notices.clone();
     let mut taken = taken.into_iter();
     let first = taken.next().ok_or(Refusal::Empty)?;
-    let considered = match (request.explain, request.claim) {
-        (true, true) => explained(considered, &first.task),
-        (true, false) => considered,
-        (false, _) => Vec::new(),
-    };
+    let considered = if request.claim { explained(considered, &first.task) } else { considered };
     let answer = Taken { first, also: taken.collect(), claim, considered, notices };
     Ok((events, Answer::Taken(Box::new(answer))))
 }
@@ -313,7 +312,7 @@ impl Counter {
         };
         let tries = if request.claim { CLAIMS_TRIED_MAX } else { request.count as usize };
         let all = choose(view, &offer, tries, context)?;
-        let considered = all.iter().map(Considered::from).collect();
+        let considered = if request.explain { choosing::considered(&all)? } else { Vec::new() };
         let mut chosen = Vec::new();
         for (candidate, ..) in all.iter().filter(|(.., verdict)| *verdict == Verdict::Chosen) {
             let now = loose.iter().find(|task| task.task == candidate.task).cloned();

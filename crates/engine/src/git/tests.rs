@@ -166,6 +166,9 @@ fn s17_a_rescue_saves_every_byte_and_touches_nothing() {
     assert_eq!(scratch.git(&["status", "-z"]), status);
     assert_eq!(scratch.git(&["rev-parse", "HEAD"]), head);
 
+    let again = wrapper.rescue(&owned(&[""]), "refs/baton/rescue/1", "other").unwrap();
+    assert_eq!(again, Some(saved), "the same is saved once");
+    scratch.write("a.txt", "something else\n");
     let again = wrapper.rescue(&owned(&[""]), "refs/baton/rescue/1", "other");
     assert!(matches!(again, Err(Error::ReferenceMoved { .. })), "{again:?}");
     let clean = wrapper.rescue(&owned(&["dir/never"]), "refs/baton/rescue/2", "m").unwrap();

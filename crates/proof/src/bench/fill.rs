@@ -139,6 +139,7 @@ fn claim(hold: Hold, index: usize, ends: bool, before: usize, context: &Context)
         granted_at: context.now,
         renewed_at: context.now,
         expires_at: context.now + TTL,
+        busy_until: None,
         reason: None,
         task: None,
     }

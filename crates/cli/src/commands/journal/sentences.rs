@@ -45,6 +45,9 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::SessionResumed { .. }
         | Event::SessionRenewed { .. }
         | Event::SessionEnded { .. }
+        | Event::CallStarted { .. }
+        | Event::CallsEnded { .. }
+        | Event::SubagentStopped { .. }
         | Event::AliasBound { .. } => of_session(told, event, &who),
         Event::ClaimGranted { .. }
         | Event::ClaimsRenewed { .. }
@@ -106,6 +109,24 @@ fn of_session(told: &Told, event: &Event, who: Naming<'_>) -> String {
                 None => String::new(),
             };
             format!("{} {how}{grace}", who(told.name(session)))
+        }
+        Event::CallStarted { session, busy_until, .. } => {
+            let name = who(told.name(session));
+            format!("{name} is in a tool call: nothing runs out before {}", time(*busy_until))
+        }
+        Event::CallsEnded { session, busy_until, .. } => {
+            let name = who(told.name(session));
+            match busy_until {
+                None => format!("{name} ended its tool call"),
+                Some(until) => {
+                    format!("{name} ended a tool call and is in others until {}", time(*until))
+                }
+            }
+        }
+        Event::SubagentStopped { session, agent, claims, .. } => {
+            let count = counted(claims.len() as u64, "claim", "claims");
+            let name = who(told.name(session));
+            format!("{name} has {count} of its subagent {}, which stopped", shown(agent))
         }
         Event::AliasBound { alias } => {
             let known = match alias.alias.split(':').next() {
@@ -426,6 +447,17 @@ mod tests {
                 "snapshot_taken",
                 json!({ "state_hash": "h", "records": 3, "archive": "1.1-1.9.jsonl" }),
             ),
+            (
+                "call_started",
+                json!({ "session": "s1", "call": { "call": "t1", "until": at }, "busy_until": at,
+                    "claims": ["c1"] }),
+            ),
+            ("calls_ended", json!({ "session": "s1", "calls": ["t1"], "claims": ["c1"] })),
+            (
+                "calls_ended",
+                json!({ "session": "s1", "calls": ["t1"], "busy_until": at, "claims": [] }),
+            ),
+            ("subagent_stopped", json!({ "session": "s1", "agent": "x", "claims": ["c1"] })),
             ("moon_landed", json!({})),
         ]
     }
@@ -541,6 +573,10 @@ mod tests {
         baton was answered under an operation id
         fox forgot 1 old answer
         baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
+        otter is in a tool call: nothing runs out before 03:04:05Z
+        otter ended its tool call
+        otter ended a tool call and is in others until 03:04:05Z
+        otter has 1 claim of its subagent x, which stopped
         fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
         otter set build/status to "\u001b\u202e", version 3
         otter appended 1, "x" to build/status, version 3
