@@ -33,6 +33,7 @@ Every day:
   check      May I edit this? Takes nothing
   why        The story of a path: who held and changed it
   task       add, list, show, ready, blocked, take, update, done, fail, park …
+  handoff    Hand a task over with its claims: offer, accept, decline, list, show
 
 Claims:
   claims     List live claims
@@ -136,6 +137,9 @@ pub(crate) enum Command {
     /// File, take and finish tasks
     #[command(subcommand)]
     Task(crate::commands::task::Task),
+    /// Hand a task over, with everything that belongs to it
+    #[command(subcommand)]
+    Handoff(crate::commands::handoff::Handoff),
     /// Values everyone sees, with versions
     #[command(subcommand)]
     State(crate::commands::state::State),

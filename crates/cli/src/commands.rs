@@ -13,6 +13,7 @@ pub(crate) mod claims;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod handoff;
 pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod notes;
@@ -46,6 +47,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Claims(wanted) => claims::list(&mut Desk::open(common)?, &wanted),
         Command::Why { path } => claims::why(&mut Desk::open(common)?, &path),
         Command::Task(wanted) => task::run(common, wanted),
+        Command::Handoff(wanted) => handoff::run(common, wanted),
         Command::State(wanted) => state::run(common, &wanted),
         Command::Once(wanted) => once::run(common, &wanted),
         Command::OnceCommand(wanted) => once::become_command(&wanted),

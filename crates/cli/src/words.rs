@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::render::{self, resources, shown};
 
+mod handoffs;
 mod tasks;
 pub(crate) use shared::running;
 
@@ -91,6 +92,16 @@ impl From<Failure> for Problem {
                 },
                 format!("mend {} and run baton init again", path.display()),
                 json!({}),
+            ),
+            Failure::HandoffFile { path, line, column, detail } => (
+                "bad_handoff_file",
+                format!(
+                    "{}:{line}:{column}: {}",
+                    shown(&path.display().to_string()),
+                    shown(detail)
+                ),
+                "mend that line, then offer again".to_owned(),
+                json!({ "line": line, "column": column }),
             ),
             Failure::BadCredentialText { given } => (
                 "bad_credential",
@@ -238,6 +249,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         ),
         Refusal::Task(refused) => {
             let (message, next, details) = tasks::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Handoff(refused) => {
+            let (message, next, details) = handoffs::of(refused);
             problem(message, next, details)
         }
         Refusal::State(refused) => {

@@ -17,6 +17,8 @@ mod export;
 #[cfg(test)]
 mod guide;
 #[cfg(test)]
+mod handoffs;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod history;

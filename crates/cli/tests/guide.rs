@@ -115,6 +115,11 @@ fn the_guide_to_the_journal_runs() {
     run("journal.md", &Scratch::workspace());
 }
 
+#[test]
+fn the_guide_to_handoffs_runs() {
+    run("handoffs.md", &Scratch::workspace());
+}
+
 /// The page shows the policy it starts with.
 #[test]
 fn the_guide_to_shared_state_runs() {

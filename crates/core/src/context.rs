@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::id::{ClaimId, Fresh, Position, SessionId, Token, TreeId, WaiterId};
+use crate::handoff::Work;
+use crate::id::{ClaimId, Fresh, Position, SessionId, TaskId, Token, TreeId, WaiterId};
 use crate::resource::Resource;
 use crate::time::Moment;
 
@@ -57,6 +58,10 @@ pub struct Observed {
     pub runners: BTreeMap<Token, Life>,
     /// Lock files of other tools beside paths that are asked for.
     pub foreign_locks: Vec<ForeignLock>,
+    /// The commit on which the tree of a task that is taken now stands.
+    pub head: Option<String>,
+    /// What git shows of the work on tasks.
+    pub work: BTreeMap<TaskId, Work>,
 }
 
 /// How the holder of a claim that has run out looked, and its files.

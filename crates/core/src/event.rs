@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::calls::Call;
 use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, NoticeId, SessionId, TaskId, Token, WaiterId};
+use crate::handoff::{self, Declined, Handoff};
+use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId, Token, WaiterId};
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::notes::Note;
@@ -19,7 +20,7 @@ use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
-use crate::task::dossier::Report;
+use crate::task::dossier::{Checkpoint, Report};
 use crate::task::{self, Move, Standing, Task};
 use crate::tasks::editing::Edit;
 use crate::time::{Moment, Span};
@@ -28,6 +29,7 @@ use crate::zones::Policy;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a decision has a handful of them, for a moment")]
 pub enum Event {
     /// Entries may have been lost before this one: power cut, restore, failover.
     EpochRaised {
@@ -178,9 +180,28 @@ pub enum Event {
         tasks: Vec<task::Renewal>,
         at: Moment,
     },
+    /// What is known of the work was saved by code.
+    TaskCheckpointed {
+        task: TaskId,
+        checkpoint: Checkpoint,
+    },
     /// Finished so long ago that a like one is no duplicate any more.
     TasksForgotten {
         tasks: Vec<TaskId>,
+    },
+
+    HandoffOffered {
+        handoff: Handoff,
+    },
+    /// One of several it is offered to will not have it.
+    HandoffDeclined {
+        handoff: HandoffId,
+        declined: Declined,
+    },
+    HandoffEnded {
+        handoff: HandoffId,
+        task: TaskId,
+        end: handoff::End,
     },
 
     StateChanged {
@@ -271,6 +292,10 @@ pub enum EndOfClaim {
     Settled,
     /// The same session took the same again after the lease had run out, under a new token.
     Replaced,
+    /// It went to another with the task it was taken for.
+    HandedOver {
+        to: SessionId,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -354,6 +379,10 @@ impl Event {
             | Self::TaskEdited { .. }
             | Self::TaskMoved { .. }
             | Self::TaskReported { .. }
+            | Self::TaskCheckpointed { .. }
+            | Self::HandoffOffered { .. }
+            | Self::HandoffDeclined { .. }
+            | Self::HandoffEnded { .. }
             | Self::TaskTied { .. }
             | Self::TaskFreed { .. }
             | Self::TasksWeighed { .. }
@@ -424,6 +453,10 @@ impl Event {
             Self::TasksWeighed { .. } => "tasks_weighed",
             Self::TasksRenewed { .. } => "tasks_renewed",
             Self::TasksForgotten { .. } => "tasks_forgotten",
+            Self::TaskCheckpointed { .. } => "task_checkpointed",
+            Self::HandoffOffered { .. } => "handoff_offered",
+            Self::HandoffDeclined { .. } => "handoff_declined",
+            Self::HandoffEnded { .. } => "handoff_ended",
             Self::StateChanged { .. } => "state_changed",
             Self::DraftSet { .. } => "draft_set",
             Self::DraftsEnded { .. } => "drafts_ended",
@@ -471,6 +504,10 @@ pub const KINDS: &[&str] = &[
     "tasks_weighed",
     "tasks_renewed",
     "tasks_forgotten",
+    "task_checkpointed",
+    "handoff_offered",
+    "handoff_declined",
+    "handoff_ended",
     "state_changed",
     "draft_set",
     "drafts_ended",

@@ -62,6 +62,10 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::TaskFreed { .. }
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
+        | Event::TaskCheckpointed { .. }
+        | Event::HandoffOffered { .. }
+        | Event::HandoffDeclined { .. }
+        | Event::HandoffEnded { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
         Event::StateChanged { .. }
         | Event::DraftSet { .. }

@@ -46,6 +46,8 @@ ids! {
     TreeId "t";
     /// A task: `t1`, `t2` …, numbered in the order of filing, because people say them aloud.
     TaskId "t";
+    /// One offer to hand a task over: `t3-h1` is the first of t3.
+    HandoffId "h";
 }
 
 /// Randomness handed in by the engine; every id of one decision is derived from it.

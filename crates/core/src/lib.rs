@@ -12,6 +12,8 @@ pub mod claims;
 pub mod context;
 pub mod event;
 pub mod evolve;
+pub mod handoff;
+pub mod handoffs;
 pub mod id;
 pub mod journal;
 pub mod key;

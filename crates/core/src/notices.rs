@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
-use crate::id::{ClaimId, NoticeId, SessionId};
+use crate::handoff::End;
+use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId};
 use crate::resource::Resource;
 use crate::time::Moment;
 use crate::view::{Index, Kind, Query, Record};
@@ -43,6 +44,17 @@ pub enum News {
         #[serde(rename = "taken_by")]
         to: Option<Holder>,
         why: String,
+    },
+    /// A task is offered to you.
+    Offered { handoff: HandoffId, task: TaskId, title: String, by: Holder, until: Moment },
+    /// What became of a task you offered.
+    OfferEnded {
+        handoff: HandoffId,
+        task: TaskId,
+        title: String,
+        end: End,
+        /// Others may still take it.
+        still_open: bool,
     },
 }
 

@@ -12,7 +12,7 @@ use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
-use crate::{once, state};
+use crate::{handoffs, once, state};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +92,8 @@ pub enum Refusal {
 
     #[error(transparent)] // The task's refusal is the whole answer.
     Task(Box<tasks::refused::Refused>),
+    #[error(transparent)] // As above.
+    Handoff(Box<handoffs::refused::Refused>),
     #[error(transparent)] // It is the whole answer; nothing is to be added to it.
     State(Box<state::Refused>),
     #[error(transparent)] // As above.
@@ -137,6 +139,7 @@ impl Refusal {
             | Self::BadText { .. } => Class::Usage,
             Self::StaleToken { .. } => Class::Stale,
             Self::Task(refused) => refused.class(),
+            Self::Handoff(refused) => refused.class(),
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
@@ -171,6 +174,7 @@ impl Refusal {
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
             Self::Task(refused) => refused.code(),
+            Self::Handoff(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",

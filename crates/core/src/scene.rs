@@ -429,9 +429,10 @@ fn standing(claim: &Claim, context: &Context) -> Standing {
 impl Claim {
     /// How this claim ends, with what it leaves behind.
     pub fn ends(&self, why: EndOfClaim, context: &Context) -> Event {
-        // Who takes the same again leaves nothing behind: the changes are still its own.
+        // Who takes the same again leaves nothing behind: the changes are still its own. And what
+        // is handed over is not left: the next has it.
         let left = match why {
-            EndOfClaim::Replaced => None,
+            EndOfClaim::Replaced | EndOfClaim::HandedOver { .. } => None,
             _ => self.leaves(|_| true, context),
         };
         Event::ClaimEnded {

@@ -11,6 +11,7 @@ use crate::calls::{self, Call};
 use crate::claim::{self, Claim};
 use crate::context::{Context, Proof};
 use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event, Renewal};
+use crate::handoffs::{self, checkpoint};
 use crate::id::{SessionId, TreeId};
 use crate::notices::Notice;
 use crate::refusal::Refusal;
@@ -263,7 +264,8 @@ fn given_back(
     if !claims.is_empty() {
         events.push(Event::ClaimsRenewed { claims, at: context.now });
     }
-    events.extend(until(&tasks, |owner| context.now + owner.ttl, context));
+    let longest = |_: &Task, owner: &task::Owner| (context.now + owner.ttl).max(owner.expires_at);
+    events.extend(until(&tasks, longest, context));
     Ok(events)
 }
 
@@ -274,11 +276,15 @@ fn held_by(view: &dyn View, session: &SessionId) -> Result<(Vec<Claim>, Vec<Task
 }
 
 /// The live attempts among these go on until then.
-fn until(tasks: &[Task], end: impl Fn(&task::Owner) -> Moment, context: &Context) -> Option<Event> {
+fn until(
+    tasks: &[Task],
+    end: impl Fn(&Task, &task::Owner) -> Moment,
+    context: &Context,
+) -> Option<Event> {
     let renewal = |task: &Task| {
         let owner = task.owner().filter(|owner| owner.is_live(context))?;
-        let (task, token) = (task.task.clone(), owner.token);
-        Some(task::Renewal { task, token, expires_at: end(owner) })
+        let (expires_at, token) = (end(task, owner), owner.token);
+        Some(task::Renewal { task: task.task.clone(), token, expires_at })
     };
     let tasks: Vec<task::Renewal> = tasks.iter().filter_map(renewal).collect();
     (!tasks.is_empty()).then_some(Event::TasksRenewed { tasks, at: context.now })
@@ -466,6 +472,17 @@ fn finish(
     for waiter in scan::<Waiter>(view, waiters)? {
         events.push(Event::WaitEnded { waiter: waiter.waiter, why: EndOfWait::Gone });
     }
+    events.extend(checkpoint::at_end(view, &tasks, &claims, context)?);
+    // What is offered waits for its receiver, whatever becomes of the giver.
+    let (offered, tasks): (Vec<Task>, Vec<Task>) =
+        tasks.into_iter().partition(|task| is_offered(task, context));
+    let mut kept = Vec::new();
+    for task in &offered {
+        let claims = handoffs::kept_for(view, task, &claims, context)?;
+        kept.extend(claims.into_iter().map(|claim| claim.claim));
+    }
+    let claims: Vec<Claim> =
+        claims.into_iter().filter(|claim| !kept.contains(&claim.claim)).collect();
     // What waits for its return waits no longer than that, whatever call it was in.
     events.extend(calls::end_where(view, session, |_| true, context)?.map(|(ended, _)| ended));
     let mut released = Vec::new();
@@ -479,7 +496,7 @@ fn finish(
             if !claims.is_empty() {
                 events.push(Event::ClaimsRenewed { claims, at: context.now });
             }
-            events.extend(self::until(&tasks, |_| until, context));
+            events.extend(self::until(&tasks, |_, _| until, context));
         }
         None => {
             let (how, words) = match why {
@@ -501,6 +518,11 @@ fn finish(
     let session = session.session.clone();
     events.push(Event::SessionEnded { session, at: context.now, why, grace_until });
     Ok((events, released))
+}
+
+/// Is it offered to others, and its time not over?
+fn is_offered(task: &Task, context: &Context) -> bool {
+    task.offer().is_some_and(|offer| context.now < offer.until)
 }
 
 /// Names for people: easy to say, easy to tell apart, never an identity.

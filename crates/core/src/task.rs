@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{self, Holder, resource_entries};
 use crate::context::Context;
+use crate::handoff::Offer;
 use crate::id::{SessionId, TaskId, Token, TreeId};
 use crate::resource::Resource;
 use crate::time::{Moment, Span};
@@ -39,6 +40,8 @@ pub const BY_LABEL: Index = "task.label";
 pub const BY_WORD: Index = "task.word";
 /// Finished tasks whose words are still kept, by when they were finished.
 pub const BY_FINISH: Index = "task.finish";
+/// Tasks that are offered to be handed over, by when that ends.
+pub const BY_OFFER: Index = "task.offer";
 /// The parts of a split, by their parent.
 pub const BY_PARENT: Index = "task.parent";
 
@@ -134,6 +137,12 @@ pub enum Move {
     Unblocked,
     Cancelled,
     Reopened,
+    /// Another accepted it, with what was claimed for it.
+    HandedOver,
+    /// It was to be handed over again without anything new, and no attempt was left.
+    NoProgress,
+    /// Nobody accepted it in time, and its giver is gone: a person decides.
+    Unanswered,
 }
 
 /// The one attempt that owns a task: who, under which token, and its lease.
@@ -214,6 +223,12 @@ pub struct Standing {
     /// How often in a row it ended for a reason that is no attempt: each doubles the back-off.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_up: u32,
+    /// The commit its tree stood on when the attempt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What the owner offers to others. It counts only while the attempt owns the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<Offer>,
 }
 
 impl Standing {
@@ -229,12 +244,14 @@ impl Standing {
             why: None,
             next_action: None,
             held_up: 0,
+            base: None,
+            offer: None,
         }
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &u32) -> bool {
+pub(crate) fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
@@ -315,6 +332,12 @@ impl Task {
         self.standing.owner.as_ref()
     }
 
+    /// The open offer of the attempt that owns it.
+    pub fn offer(&self) -> Option<&Offer> {
+        let owner = self.owner()?;
+        self.standing.offer.as_ref().filter(|offer| offer.token == owner.token)
+    }
+
     /// Where it stands when nobody works on it: offered, unless it waits for something.
     pub fn at_rest(&self) -> State {
         match self.pending.is_empty() && self.standing.blocked_on.is_none() {
@@ -373,6 +396,9 @@ impl Record for Task {
             let due = format!("{}/{:020}", owner.session, owner.due_at().0);
             entries.push((claim::BY_SESSION, due));
             entries.extend(resource_entries(BY_PATH, &self.paths));
+        }
+        if let Some(offer) = self.offer() {
+            entries.push((BY_OFFER, format!("{:020}", offer.until.0)));
         }
         if let (State::Parked, Some(at)) = (self.state(), self.standing.not_before) {
             entries.push((BY_WAKING, format!("{:020}", at.0)));

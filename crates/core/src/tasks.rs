@@ -227,8 +227,9 @@ pub(crate) fn wrong_state(task: &Task, verb: &'static str, reason: Option<String
 pub fn allowed(state: State) -> &'static [&'static str] {
     match state {
         State::Open => &["take", "update", "block", "park", "cancel"],
-        State::Active => &["done", "fail", "park", "block", "update", "cancel"],
-        State::Review | State::Waiting => &["update", "cancel"],
+        State::Active => &["done", "fail", "park", "block", "hand over", "update", "cancel"],
+        State::Review => &["update", "cancel"],
+        State::Waiting => &["update", "reopen", "cancel"],
         State::Blocked => &["update", "block", "reopen", "cancel"],
         State::Parked => &["take", "update", "reopen", "cancel"],
         State::Done | State::Cancelled => &["reopen"],

@@ -8,6 +8,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::handoff::Handoff;
 use crate::state::State;
 use crate::state::drafts::Draft;
 use crate::{claim, notes, notices, once, operations, sessions, task, waiting};
@@ -22,6 +23,7 @@ pub type Index = &'static str;
 pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
+    Handoff::KIND,
     notes::Note::KIND,
     notices::Notice::KIND,
     once::Once::KIND,
@@ -116,6 +118,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
     match kind {
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
+        Handoff::KIND => of::<Handoff>(body),
         notes::Note::KIND => of::<notes::Note>(body),
         notices::Notice::KIND => of::<notices::Notice>(body),
         operations::Operation::KIND => of::<operations::Operation>(body),

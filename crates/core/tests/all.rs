@@ -11,6 +11,8 @@ mod backlog;
 mod calls;
 mod claims;
 mod events;
+mod handoff_model;
+mod handoffs;
 mod lessons;
 mod messages;
 mod model;

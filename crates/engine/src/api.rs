@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use baton_core::id::Token;
 use baton_core::time::Span;
 
+pub mod handoffs;
 pub mod shared;
 pub mod tasks;
 

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use baton_core::context::{Actor, Observed};
 use baton_core::event::{self, Event};
+use baton_core::handoff::{End, To};
 use baton_core::id::{Position, SessionId};
 use baton_core::journal::{Entry, Hash, Head};
 use baton_core::notices::News;
@@ -373,10 +374,25 @@ fn concerns(event: &Event) -> Concerns<'_> {
         Event::TaskMoved { standing, .. } => {
             (standing.owner.iter().map(|owner| &owner.session).collect(), Vec::new())
         }
+        Event::TaskCheckpointed { checkpoint, .. } => (vec![&checkpoint.by.session], Vec::new()),
+        Event::HandoffOffered { handoff } => {
+            let to = match &handoff.to {
+                To::Session(holder) => Some(&holder.session),
+                To::Anyone | To::Role(_) => None,
+            };
+            ([&handoff.from.session].into_iter().chain(to).collect(), Vec::new())
+        }
+        Event::HandoffDeclined { declined, .. } => (vec![&declined.by.session], Vec::new()),
+        Event::HandoffEnded { end, .. } => (ended_by(end), Vec::new()),
         Event::NoticeSent { notice } => {
+            let none: &[Resource] = &[];
             let (by, resources) = match &notice.news {
-                News::Asked { by, resources, .. } => (Some(&by.session), resources),
-                News::Lost { to, resources, .. } => (to.as_ref().map(|to| &to.session), resources),
+                News::Asked { by, resources, .. } => (Some(&by.session), resources.as_slice()),
+                News::Lost { to, resources, .. } => {
+                    (to.as_ref().map(|to| &to.session), resources.as_slice())
+                }
+                News::Offered { by, .. } => (Some(&by.session), none),
+                News::OfferEnded { end, .. } => (ended_by(end).pop(), none),
             };
             ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
         }
@@ -388,6 +404,14 @@ fn concerns(event: &Event) -> Concerns<'_> {
         _ => (Vec::new(), Vec::new()),
     };
     Concerns { sessions, resources }
+}
+
+fn ended_by(end: &End) -> Vec<&SessionId> {
+    match end {
+        End::Accepted { by, .. } | End::Declined { by, .. } => vec![&by.session],
+        End::Withdrawn { .. } | End::Returned { .. } | End::Unanswered { .. } => Vec::new(),
+        End::Exhausted { .. } => Vec::new(),
+    }
 }
 
 fn mentioned(told: &Told) -> BTreeSet<SessionId> {

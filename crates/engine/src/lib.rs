@@ -16,6 +16,7 @@ pub mod export;
 pub mod failure;
 pub mod filesystem;
 pub mod git;
+pub mod handing;
 pub mod journal;
 pub mod listing;
 pub mod locks;

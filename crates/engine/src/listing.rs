@@ -275,6 +275,7 @@ fn chapter(
                 EndOfClaim::SessionDied => "lost it: its process had ended".to_owned(),
                 EndOfClaim::Revoked { why } => format!("lost it: a person revoked it ({why})"),
                 EndOfClaim::Settled => "let go of it: its changes are committed".to_owned(),
+                EndOfClaim::HandedOver { .. } => "handed it over with its task".to_owned(),
                 EndOfClaim::Replaced => "took it again after its time had run out".to_owned(),
             };
             let rescue = left.and_then(|left| left.rescue);

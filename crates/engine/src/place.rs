@@ -10,6 +10,7 @@
 //! that sets one would walk away from the claims of everyone else into an empty store.
 
 mod discovery;
+pub(crate) mod head;
 pub mod identity;
 pub mod test_hooks;
 #[cfg(test)]

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api;
 use crate::failure::Failure;
+use crate::handing::work;
 use crate::sighting::{left_by, life_of};
 use crate::whoami::{process_of, terminal_shell};
 use crate::workspace::{Retry, Workspace, secret, secret_hash};
@@ -128,7 +129,8 @@ pub fn end(
         Some(text) => Some(find(workspace, text)?.session),
     };
     let who = target.clone().or_else(|| actor.session.clone()).ok_or(Refusal::NoSession)?;
-    let observed = left_by(workspace, &Target::Session(who), None)?;
+    let mut observed = left_by(workspace, &Target::Session(who.clone()), None)?;
+    observed.work = work::of_session(workspace, &who)?;
     let retry = operation.map(|operation| Retry::of(operation, "session end", wanted));
     let grace = wanted.grace.map(|grace| grace.min(GRACE));
     workspace.decide_once(

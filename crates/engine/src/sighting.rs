@@ -16,6 +16,7 @@ use baton_core::sessions::{self, Process, Session};
 use baton_core::view::{get, scan};
 
 use crate::failure::Failure;
+use crate::handing::work;
 use crate::locks;
 use crate::process::{Identity, Machine, State};
 use crate::workspace::Workspace;
@@ -170,7 +171,8 @@ pub fn bury(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Fail
         workspace.look(&Actor::default(), Observed::default(), |view, _| {
             Ok(get(view, session.as_str())?)
         })?;
-    let Some(process) = record.and_then(|record| record.process) else {
+    let live = record.filter(|record| record.life == sessions::Life::Live);
+    let Some(process) = live.and_then(|record| record.process) else {
         return Ok(false);
     };
     if life_of(&workspace.machine, &process) != Life::Dead {
@@ -181,7 +183,10 @@ pub fn bury(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Fail
             Ok(scan(view, claim::of_session(session, CLAIMS_MAX))?)
         })?;
     let looks = claims.into_iter().map(|claim| (claim, Life::Dead)).collect();
-    let observed = Observed { claims: files::sight(workspace, looks)?, ..Observed::default() };
+    // What it was working on is saved for whoever comes next, though it said nothing.
+    let work = work::of_session(workspace, session)?;
+    let claims = files::sight(workspace, looks)?;
+    let observed = Observed { claims, work, ..Observed::default() };
     workspace.decide(&Actor::default(), observed, |view, context| {
         sessions::died(view, session, &process, context)
     })

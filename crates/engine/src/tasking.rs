@@ -13,7 +13,7 @@ use baton_core::event::Event;
 use baton_core::id::{SessionId, TaskId};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
-use baton_core::sessions::Session;
+use baton_core::sessions::{self, Session};
 use baton_core::task::{self, Task};
 use baton_core::tasks::adding::{self, Added};
 use baton_core::tasks::editing::{self, Edit};
@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::api::tasks as api;
 use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
+use crate::handing::{self, work};
 use crate::resources::named;
 use crate::sighting::{bury, clear_the_way, files, foreign_locks, in_the_way, life_of, of_claims};
 use crate::workspace::{Retry, Workspace};
@@ -122,7 +123,7 @@ pub fn take(
     if actor.session.is_some() {
         bury_owners(workspace, OWNERS_MAX)?;
     }
-    let mut observed = Observed::default();
+    let mut observed = Observed { head: work::head(workspace), ..Observed::default() };
     let mut looked_far = false;
     for look in 1.. {
         observed.complete = look > LOOKS_MAX;
@@ -188,16 +189,27 @@ fn paths_in_view(
 /// Ends the sessions of owners whose process is visibly gone, so that their tasks are offered
 /// again. True when anyone was ended.
 fn bury_owners(workspace: &mut Workspace, limit: u32) -> Result<bool, Failure> {
-    let owners: Vec<Session> =
-        workspace.look(&Actor::default(), Observed::default(), |view, _| owners(view, limit))?;
+    let (owners, overdue): (Vec<Session>, bool) =
+        workspace.look(&Actor::default(), Observed::default(), |view, context| {
+            Ok((owners(view, limit)?, is_overdue(view, context)?))
+        })?;
+    if overdue {
+        handing::settle(workspace)?;
+    }
     let mut buried = false;
-    for session in owners {
+    for session in owners.iter().filter(|session| session.life == sessions::Life::Live) {
         let dead = |process| life_of(&workspace.machine, process) == Life::Dead;
         if session.process.as_ref().is_some_and(dead) {
             buried |= bury(workspace, &session.session)?;
         }
     }
     Ok(buried)
+}
+
+/// Is there an offer that nobody took in time?
+fn is_overdue(view: &dyn View, context: &Context) -> Result<bool, Refusal> {
+    let due: Vec<Task> = scan(view, task::due(task::BY_OFFER, context.now, 1))?;
+    Ok(!due.is_empty())
 }
 
 fn owners(view: &dyn View, limit: u32) -> Result<Vec<Session>, Refusal> {
@@ -217,7 +229,7 @@ fn owners(view: &dyn View, limit: u32) -> Result<Vec<Session>, Refusal> {
 }
 
 /// What the claims that were taken for a task would leave behind when they end with it.
-fn left_by_task(workspace: &mut Workspace, text: &str) -> Result<Observed, Failure> {
+pub(crate) fn left_by_task(workspace: &mut Workspace, text: &str) -> Result<Observed, Failure> {
     let Some(id) = TaskId::parse(text) else {
         return Ok(Observed::default());
     };

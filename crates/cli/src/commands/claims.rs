@@ -98,6 +98,17 @@ pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
                 let what = render::resources(resources);
                 format!("you no longer hold {what}: {}{now}", shown(why))
             }
+            News::Offered { handoff, task, title, by, until } => format!(
+                "{} offers you {task} \"{}\" until {}: baton handoff show {handoff}",
+                shown(&by.name),
+                shown(title),
+                render::until(*until)
+            ),
+            News::OfferEnded { handoff, task, title, end, still_open } => {
+                let open = if *still_open { "; others may still take it" } else { "" };
+                let how = super::handoff::ended_words(end);
+                format!("your offer {handoff} of {task} \"{}\" {how}{open}", shown(title))
+            }
         };
         let _ = writeln!(text, "{}: {sentence}", paint("news", Paint::Yellow, colour));
     }

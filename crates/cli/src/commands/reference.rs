@@ -67,6 +67,10 @@ fn schemas() -> Value {
     use baton_core::calls::Called;
     use baton_core::claims::Granted;
     use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
+    use baton_core::handoffs::accepting::Answered;
+    use baton_core::handoffs::checkpoint::Saved;
+    use baton_core::handoffs::complete::Paper;
+    use baton_core::handoffs::offering::Offered;
     use baton_core::notes::{Noted, Notes};
     use baton_core::refusal::Held;
     use baton_core::sessions::Ended;
@@ -78,6 +82,7 @@ fn schemas() -> Value {
     use baton_core::tasks::refused::Nothing;
     use baton_core::tasks::taking::Taken;
     use baton_engine::checking::Verdicts;
+    use baton_engine::handing::{HandoffList, Received, ShownHandoff};
     use baton_engine::listing::{ClaimList, Story};
     use baton_engine::sessions::{Credentials, Seat, Seats};
     use baton_engine::state::{History, Version};
@@ -97,9 +102,16 @@ fn schemas() -> Value {
         "task add": schema_for!(Added),
         "task take": schema_for!(Taken),
         "task take, refused with nothing_ready": schema_for!(Nothing),
+        "task checkpoint": schema_for!(Saved),
         "task show": schema_for!(ShownTask),
         "task list, ready, blocked": schema_for!(TaskList),
         "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),
+        "handoff offer": schema_for!(Offered),
+        "handoff offer --file": schema_for!(Paper),
+        "handoff accept": schema_for!(Received),
+        "handoff decline": schema_for!(Answered),
+        "handoff list": schema_for!(HandoffList),
+        "handoff show": schema_for!(ShownHandoff),
         "state get": schema_for!(Got),
         "state set, append, merge, delete": schema_for!(Written),
         "state list": schema_for!(Names),

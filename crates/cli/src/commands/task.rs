@@ -14,7 +14,7 @@ use baton_core::tasks::choosing::{Considered, Verdict};
 use baton_core::tasks::similar::Similar;
 use baton_core::tasks::taking::{Taken, TakenTask};
 use baton_core::tasks::{BODY_BYTES_MAX, Moved};
-use baton_engine::api::tasks as api;
+use baton_engine::api::{handoffs, tasks as api};
 use baton_engine::failure::Failure;
 use baton_engine::tasking::{self, showing};
 use baton_engine::whoami;
@@ -26,7 +26,7 @@ use crate::desk::{Desk, Outcome};
 use crate::render::{self, Paint, paint, shown};
 use crate::words::Problem;
 
-mod pages;
+pub(crate) mod pages;
 
 /// How many candidates an explanation shows in words; the document has all.
 const EXPLAINED_MAX: usize = 20;
@@ -66,6 +66,8 @@ pub(crate) enum Task {
     Done(api::Done),
     /// Give up an attempt
     Fail(api::Fail),
+    /// Save what is known of the work: changed files, commit, claims, notes
+    Checkpoint(handoffs::Checkpoint),
     /// Say that a task will not be done
     Cancel(api::Change),
     /// Make a task open again
@@ -88,6 +90,7 @@ pub(crate) fn run(common: &Common, command: Task) -> Outcome {
         Task::Park(wanted) => move_it(&mut anyone()?, &wanted, "parked", tasking::park),
         Task::Done(wanted) => move_it(&mut worker()?, &wanted, "done", tasking::done),
         Task::Fail(wanted) => move_it(&mut worker()?, &wanted, "given up", tasking::fail),
+        Task::Checkpoint(wanted) => super::handoff::checkpoint(&mut worker()?, &wanted),
         Task::Cancel(wanted) => move_it(&mut anyone()?, &wanted, "cancelled", tasking::cancel),
         Task::Reopen(wanted) => move_it(&mut anyone()?, &wanted, "reopened", tasking::reopen),
     }
@@ -233,6 +236,12 @@ fn one_taken(task: &TakenTask, colour: bool) -> String {
     }
     for past in &task.attempts {
         let _ = writeln!(text, "  {}", pages::past_words(past));
+    }
+    if let Some(saved) = &task.checkpoint {
+        let _ = writeln!(text, "  {}", super::handoff::saved_words(saved));
+    }
+    if let Some(last) = task.handoffs.last() {
+        let _ = writeln!(text, "  handed over before: baton handoff show {}", last.handoff);
     }
     if let Some(body) = &task.body {
         text.push_str(&pages::quoted(body));

@@ -17,7 +17,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
         Refused::HasTask { task, since } => (
             format!("you work on {} since {}", named(task), render::until(*since)),
             format!(
-                "baton task done {0}, or baton task park {0} --next 'what comes next'",
+                "baton task done {0}, baton task park {0} --next '…', or baton handoff offer {0}",
                 task.task
             ),
             json!({ "task": task, "since": since }),
@@ -133,6 +133,8 @@ fn passive(verb: &str) -> &str {
         "cancel" => "be cancelled",
         "reopen" => "be reopened",
         "update" => "be changed",
+        "hand over" => "be handed over",
+        "checkpoint" => "be saved",
         other => other,
     }
 }

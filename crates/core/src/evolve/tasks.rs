@@ -5,6 +5,7 @@
 
 use super::change;
 use crate::event::Event;
+use crate::handoff::{Handoff, Offer};
 use crate::id::TaskId;
 use crate::task::dossier::Dossier;
 use crate::task::tally::Tally;
@@ -57,6 +58,38 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
                 }
             })
         }),
+        Event::TaskCheckpointed { task, checkpoint } => {
+            write(records, task, |dossier| dossier.save(checkpoint))
+        }
+        Event::HandoffOffered { handoff } => {
+            write(records, &handoff.task, |dossier| dossier.handoffs = handoff.number)?;
+            let open = handoff.end.is_none().then(|| Offer {
+                handoff: handoff.handoff.clone(),
+                token: handoff.token,
+                to: handoff.to.clone(),
+                until: handoff.until,
+            });
+            if open.is_some() {
+                change(records, handoff.task.as_str(), |task: &mut Task| {
+                    task.standing.offer = open;
+                })?;
+            }
+            put(records, handoff)
+        }
+        Event::HandoffDeclined { handoff, declined } => {
+            change(records, handoff.as_str(), |handoff: &mut Handoff| {
+                handoff.declined.push(declined.clone());
+            })
+        }
+        Event::HandoffEnded { handoff, task, end } => {
+            change(records, handoff.as_str(), |handoff: &mut Handoff| {
+                handoff.end = Some(end.clone());
+            })?;
+            change(records, task.as_str(), |task: &mut Task| {
+                let this = |offer: &Offer| offer.handoff == *handoff;
+                task.standing.offer = task.standing.offer.take().filter(|offer| !this(offer));
+            })
+        }
         Event::TasksForgotten { tasks } => tasks.iter().try_for_each(|task| {
             change(records, task.as_str(), |task: &mut Task| task.remembered = false)
         }),

@@ -7,14 +7,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Move, Owner, Standing};
+use super::{Move, Owner, Standing, is_zero};
 use crate::claim::Holder;
+use crate::handoff::Known;
 use crate::id::{SessionId, TaskId, Token};
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
 
 /// Older attempts are in the journal only.
 pub const ATTEMPTS_KEPT: usize = 50;
+/// Older checkpoints are in the journal only.
+pub const CHECKPOINTS_KEPT: usize = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dossier {
@@ -30,8 +33,15 @@ pub struct Dossier {
     /// What reviewers said, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feedback: Vec<Feedback>,
+    /// What was saved by code, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<Checkpoint>,
+    /// How often it was offered to be handed over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handoffs: u32,
+    /// The check that ran last, if one was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<Checkpoint>,
+    pub last_check: Option<LastCheck>,
 }
 
 /// What came of it, in the words of whoever did it.
@@ -75,19 +85,42 @@ pub struct Feedback {
 pub struct Checkpoint {
     pub at: Moment,
     pub by: Holder,
+    pub attempt: u32,
+    /// What the agent had to say, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(flatten)]
+    pub known: Known,
+}
+
+/// A check that ran, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastCheck {
+    pub name: String,
+    pub passed: bool,
+    pub at: Moment,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changed: Vec<String>,
-    /// Whatever else was gathered: the last check, claims, notes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub facts: Option<Value>,
 }
 
 impl Dossier {
     pub fn of(task: TaskId) -> Self {
-        let (body, report, checkpoint) = (None, None, None);
-        Self { task, body, report, attempts: Vec::new(), feedback: Vec::new(), checkpoint }
+        Self {
+            task,
+            body: None,
+            report: None,
+            attempts: Vec::new(),
+            feedback: Vec::new(),
+            checkpoints: Vec::new(),
+            handoffs: 0,
+            last_check: None,
+        }
+    }
+
+    pub(crate) fn save(&mut self, checkpoint: &Checkpoint) {
+        let surplus = (self.checkpoints.len() + 1).saturating_sub(CHECKPOINTS_KEPT);
+        self.checkpoints.drain(..surplus);
+        self.checkpoints.push(checkpoint.clone());
     }
 
     /// The attempt of `owner` ended, and the task moved to `standing`.

@@ -302,7 +302,11 @@ pub fn reopen(
             let what = format!("reviving {}, whose attempts are used up,", task.task);
             return Err(Refusal::NeedsPerson { what });
         }
-        State::Done | State::Cancelled | State::Failed | State::Parked => {}
+        State::Waiting if !context.actor.person => {
+            let what = format!("going on with {}, which waits for a person,", task.task);
+            return Err(Refusal::NeedsPerson { what });
+        }
+        State::Done | State::Cancelled | State::Failed | State::Parked | State::Waiting => {}
         State::Blocked if task.standing.blocked_on.is_some() => {}
         _ => return Err(table.wrong_state("reopen")),
     }

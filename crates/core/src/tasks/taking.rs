@@ -14,12 +14,14 @@ use crate::claim::{Mode, Scope};
 use crate::claims::{self, Granted};
 use crate::context::Context;
 use crate::event::Event;
+use crate::handoff::Handoff;
+use crate::handoffs;
 use crate::id::{Fresh, TaskId, Token};
 use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::Caller;
-use crate::task::dossier::{Dossier, Past};
+use crate::task::dossier::{Checkpoint, Dossier, Feedback, Past};
 use crate::task::tally::Tally;
 use crate::task::{self, Move, Owner, Standing, State, Task};
 use crate::time::Moment;
@@ -88,6 +90,15 @@ pub struct TakenTask {
     /// What earlier attempts left, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Past>,
+    /// Every handoff of it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handoffs: Vec<Handoff>,
+    /// Everything reviewers said, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feedback: Vec<Feedback>,
+    /// What was saved last by code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Checkpoint>,
 }
 
 /// Takes a task, or says that there is nothing to take.
@@ -99,7 +110,7 @@ pub fn take(
     validate(request)?;
     let counter = Counter::read(view, request, context)?;
     let mut events = Vec::new();
-    let loose = counter.notice(request, &mut events, context);
+    let loose = counter.notice(view, request, &mut events, context)?;
     // Who asks for one by name is told about that one first.
     let named = request.task.as_ref().map(|text| counter.named(view, text, &loose, context));
     let named = named.transpose()?;
@@ -198,8 +209,20 @@ impl Counter {
 
     /// Offers again what ran out and what wakes; returns those tasks as they are now. The caller's
     /// own that it asks for by name is left to it: that is no lost attempt.
-    fn notice(&self, request: &Request, events: &mut Vec<Event>, context: &Context) -> Vec<Task> {
+    fn notice(
+        &self,
+        view: &dyn View,
+        request: &Request,
+        events: &mut Vec<Event>,
+        context: &Context,
+    ) -> Result<Vec<Task>, Refusal> {
         let named = request.task.as_deref().and_then(TaskId::parse);
+        // An offer that nobody took and whose giver is gone waits for a person: no lost attempt.
+        let (offered, run_out): (Vec<&Task>, Vec<&Task>) =
+            self.run_out.iter().partition(|task| task.offer().is_some());
+        for task in offered {
+            events.extend(handoffs::unanswered(view, task, context)?);
+        }
         let mut loose = Vec::new();
         let mut apply = |task: &Task, event: Event| {
             let mut task = task.clone();
@@ -209,7 +232,7 @@ impl Counter {
             events.push(event);
             loose.push(task);
         };
-        for task in &self.run_out {
+        for task in run_out {
             let anew = self.is_mine(task) && task.at_rest() == State::Open;
             if !(anew && named.as_ref() == Some(&task.task)) {
                 apply(task, lose(task, Move::RanOut, "its lease ran out", context));
@@ -224,7 +247,7 @@ impl Counter {
             };
             apply(task, moved(task, Move::Woken, standing));
         }
-        loose
+        Ok(loose)
     }
 
     fn may_have(&self, task: &Task) -> bool {
@@ -446,22 +469,28 @@ fn grant(
         not_before: None,
         blocked_on: None,
         why: None,
+        base: context.observed.head.clone(),
+        offer: None,
         ..task.standing.clone()
     };
     events.push(moved(task, if anew { Move::TakenAnew } else { Move::Taken }, standing));
     let dossier = get::<Dossier>(view, task.task.as_str())?;
-    let (body, attempts) = dossier.map(|one| (one.body, one.attempts)).unwrap_or_default();
+    let dossier = dossier.unwrap_or_else(|| Dossier::of(task.task.clone()));
+    let handoffs = handoffs::chain_of(view, &dossier)?;
     Ok(TakenTask {
         task: task.task.clone(),
         attempt,
         token: owner.token,
         title: task.title.clone(),
-        body,
+        body: dossier.body,
         priority: task.priority,
         max_attempts: task.max_attempts,
         paths: task.paths.clone(),
         expires_at: owner.expires_at,
         next_action: task.standing.next_action.clone(),
-        attempts,
+        attempts: dossier.attempts,
+        handoffs,
+        feedback: dossier.feedback,
+        checkpoint: dossier.checkpoints.last().cloned(),
     })
 }

@@ -200,9 +200,53 @@ impl Git {
         Ok(origin.or(only).map(|(_, url)| without_password(url)))
     }
 
+    /// The commits on HEAD that are not in `base`, newest first; without a base, all.
+    pub fn commits_since(&self, base: Option<&str>, limit: usize) -> Result<Vec<Commit>, Error> {
+        let Some(range) = self.range(base)? else { return Ok(Vec::new()) };
+        self.log(&range, limit, None)
+    }
+
+    /// The files in which HEAD differs from `base`; without a base, every file.
+    pub fn changed_since(&self, base: Option<&str>) -> Result<Vec<String>, Error> {
+        let output = match (self.head()?, base.and_then(Oid::parse)) {
+            (None, _) => return Ok(Vec::new()),
+            (Some(head), None) => {
+                let options = ["-r", "-z", "--name-only", head.as_str()];
+                self.call("ls-tree").options(&options).bytes()?
+            }
+            (Some(head), Some(base)) => {
+                let options = ["-r", "-z", "--name-only", "--no-renames", "--no-ext-diff"];
+                let ends = [base.as_str(), head.as_str()];
+                self.call("diff-tree").options(&options).options(&ends).bytes()?
+            }
+        };
+        names(&output)
+    }
+
+    /// The files that one commit changed.
+    pub fn files_of(&self, commit: &Oid) -> Result<Vec<String>, Error> {
+        let options = ["-r", "-z", "-m", "--root", "--name-only", "--no-commit-id", "--no-renames"];
+        let call = self.call("diff-tree").options(&options).options(&[commit.as_str()]);
+        names(&call.bytes()?)
+    }
+
+    /// `base..HEAD` in full; nothing before the first commit, or when the base is gone.
+    fn range(&self, base: Option<&str>) -> Result<Option<String>, Error> {
+        let Some(head) = self.head()? else { return Ok(None) };
+        let Some(base) = base else { return Ok(Some(head.as_str().to_owned())) };
+        match Oid::parse(base) {
+            Some(base) if self.commit_exists(&base)? => Ok(Some(format!("{base}..{head}"))),
+            _ => Ok(None),
+        }
+    }
+
     /// The latest commits that touched a path, newest first.
     pub fn log_of_path(&self, path: &str, limit: usize) -> Result<Vec<Commit>, Error> {
         let Some(head) = self.head()? else { return Ok(Vec::new()) };
+        self.log(head.as_str(), limit, Some(path))
+    }
+
+    fn log(&self, range: &str, limit: usize, path: Option<&str>) -> Result<Vec<Commit>, Error> {
         let count = format!("--max-count={limit}");
         let options = [
             "-z",
@@ -214,9 +258,9 @@ impl Git {
             "--no-color",
             "--no-decorate",
             &count,
-            head.as_str(),
+            range,
         ];
-        let call = self.call("log").options(&options).paths([path]);
+        let call = self.call("log").options(&options).paths(path);
         let command = call.summary();
         let output = call.bytes()?;
         let text = String::from_utf8_lossy(&output);
@@ -233,6 +277,14 @@ impl Git {
 
 pub(super) fn oid_in(output: &[u8]) -> Option<Oid> {
     std::str::from_utf8(output).ok().and_then(|text| Oid::parse(text.trim_end()))
+}
+
+fn names(output: &[u8]) -> Result<Vec<String>, Error> {
+    let name = |name: &[u8]| match std::str::from_utf8(name) {
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) => Err(Error::NotUtf8 { lossy: String::from_utf8_lossy(name).into_owned() }),
+    };
+    output.split(|byte| *byte == 0).filter(|one| !one.is_empty()).map(name).collect()
 }
 
 /// The outermost repository between the root and the path, and the rest of the path in it.

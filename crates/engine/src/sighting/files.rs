@@ -112,7 +112,7 @@ fn changed_under<'a>(claim: &Claim, status: &'a Status) -> Vec<&'a Changed> {
 }
 
 /// The folder of a tree, when it is on this machine.
-fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
+pub(crate) fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
     if *tree == workspace.tree {
         return Some(workspace.place.root.clone());
     }
@@ -155,20 +155,39 @@ fn untouched(root: &Path, clock: &FileClock, claim: &Claim) -> bool {
 }
 
 /// Times of files on the store's clock, which a jump of the wall clock does not move.
-struct FileClock {
+pub(crate) struct FileClock {
     store: Moment,
     wall: Moment,
 }
 
 /// File systems count time in steps; what changed within this of a grant counts as after it.
 const FILE_TIME_STEP: Span = Span::seconds(2);
+/// The same where they count in fractions of a second.
+const FILE_TIME_FINE: Span = Span(10);
 
 impl FileClock {
-    fn now(workspace: &mut Workspace) -> Result<Self, Failure> {
+    pub(crate) fn now(workspace: &mut Workspace) -> Result<Self, Failure> {
         let store = workspace.store.snapshot()?.state().now;
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let wall = wall.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
         Ok(Self { store, wall: Moment(wall) })
+    }
+
+    /// Was it written, made or removed after that moment, as exactly as the file system counts?
+    pub(crate) fn touched_since(&self, path: &Path, moment: Moment) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(metadata) = path.symlink_metadata() else {
+            return true;
+        };
+        let nanos = metadata.ctime_nsec().max(metadata.mtime_nsec());
+        let step = if nanos == 0 { FILE_TIME_STEP } else { FILE_TIME_FINE };
+        let time = |seconds: i64, nanos: i64| {
+            let millis = seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000);
+            Moment(u64::try_from(millis).unwrap_or(0))
+        };
+        let changed = time(metadata.ctime(), metadata.ctime_nsec());
+        let changed = changed.max(time(metadata.mtime(), metadata.mtime_nsec()));
+        self.store - self.wall.since(changed) + step >= moment
     }
 
     /// When the file last changed, content or attributes.

@@ -5,6 +5,8 @@
 
 use baton_core::claim::Holder;
 use baton_core::context::{Actor, Context, Observed};
+use baton_core::handoff::{Handoff, Offer};
+use baton_core::handoffs;
 use baton_core::id::{SessionId, TaskId, Token};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
@@ -70,6 +72,9 @@ pub struct ListedTask {
     pub pending: Vec<TaskId>,
     /// How many unfinished tasks wait for it, directly or through others.
     pub unblocks: u32,
+    /// It is offered to be handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<Offer>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,8 +98,12 @@ pub struct ShownTask {
     pub feedback: Vec<Feedback>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<Checkpoint>,
+    /// Every handoff of it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handoffs: Vec<Handoff>,
+    /// What was saved by code, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<Checkpoint>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -162,6 +171,7 @@ fn glance(task: &Task, tally: &Tally, context: &Context) -> ListedTask {
         after: task.after.clone(),
         pending: task.pending.clone(),
         unblocks: task.unblocks,
+        offer: task.offer().cloned(),
     }
 }
 
@@ -277,6 +287,7 @@ pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure>
         let children = scan::<Task>(view, Query::equal(task::BY_PARENT, &id, READ_MAX))?;
         let glance = glance(&task, &tally(view)?, context);
         let allowed = baton_core::tasks::allowed(glance.state);
+        let handoffs = handoffs::chain_of(view, &dossier)?;
         let (report_done, report_not_done, result) = match dossier.report {
             Some(report) => (Some(report.done), Some(report.not_done), report.result),
             None => (None, None, None),
@@ -291,7 +302,8 @@ pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure>
             attempts: dossier.attempts,
             feedback: dossier.feedback,
             submission: task.submission,
-            checkpoint: dossier.checkpoint,
+            handoffs,
+            checkpoints: dossier.checkpoints,
             parent: task.parent,
             children: children.into_iter().map(|child| child.task).collect(),
             join: task.join,

@@ -12,6 +12,7 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod handoffs;
 mod shared;
 mod tasks;
 
@@ -65,6 +66,10 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
+        Event::TaskCheckpointed { .. }
+        | Event::HandoffOffered { .. }
+        | Event::HandoffDeclined { .. }
+        | Event::HandoffEnded { .. } => handoffs::sentence(event, &actor, &who),
         Event::StateChanged { .. }
         | Event::DraftSet { .. }
         | Event::DraftsEnded { .. }
@@ -203,6 +208,7 @@ fn ended(why: &EndOfClaim, held: &[Resource]) -> String {
             format!("lost {what}: a person revoked it, saying: \"{}\"", shown(why))
         }
         EndOfClaim::Settled => format!("let go of {what}: its changes are committed or reverted"),
+        EndOfClaim::HandedOver { .. } => format!("handed {what} over with its task"),
         EndOfClaim::Replaced => format!("took {what} again after its time had run out"),
     }
 }
@@ -265,6 +271,12 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
         Event::NoticeSent { notice } => {
             let to = who(told.name(&notice.to));
             match &notice.news {
+                News::Offered { task, by, .. } => {
+                    format!("a note for {to}: {} offers it {task}", who(&by.name))
+                }
+                News::OfferEnded { task, handoff, .. } => {
+                    format!("a note for {to}: what became of its offer {handoff} of {task}")
+                }
                 News::Asked { by, resources: wanted, why } => format!(
                     "{} asked {to} to let go of {}, saying: \"{}\"",
                     who(&by.name),

@@ -8,6 +8,7 @@ use baton_core::task::dossier::Past;
 use baton_core::task::{Move, State};
 use baton_engine::tasking::showing::{ListedTask, ShownTask, TaskList};
 
+use crate::commands::handoff;
 use crate::render::{self, Paint, paint, shown, table};
 
 /// Titles and texts are cut here in a table; `show` has all of it.
@@ -26,6 +27,9 @@ fn cell(text: &str) -> String {
 /// Who works on it, or why nobody does.
 fn next_cell(task: &ListedTask) -> String {
     let reason = task.reason.as_deref();
+    if let Some(offer) = &task.offer {
+        return format!("offered to {}: {}", handoff::to_words(&offer.to), offer.handoff);
+    }
     match task.state {
         State::Blocked | State::Failed | State::Waiting => reason.or(task.next_action.as_deref()),
         _ => task.next_action.as_deref().or(reason),
@@ -101,7 +105,7 @@ fn more(found: &TaskList) -> String {
 }
 
 /// A long text as quoted data, each line escaped and marked.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::new();
     for line in text.lines().take(LINES_MAX) {
         let _ = writeln!(quoted, "  | {}", shown(line));
@@ -126,6 +130,9 @@ pub(super) fn past_words(past: &Past) -> String {
         Move::Parked => "parked",
         Move::Blocked => "blocked",
         Move::Cancelled => "cancelled",
+        Move::HandedOver => "handed over",
+        Move::NoProgress => "nothing was new",
+        Move::Unanswered => "its offer was not answered",
         Move::TakenAnew => "taken again by the same session",
         Move::Taken | Move::Woken | Move::Unblocked | Move::Reopened => "moved on",
     };
@@ -176,6 +183,24 @@ pub(super) fn page(task: &ShownTask, colour: bool) -> String {
         let _ = write!(text, "\nFeedback of {by} on attempt {}\n", said.attempt);
         text.push_str(&quoted(&said.text));
     }
+    text.push_str(&handoffs(task, colour));
+    text
+}
+
+/// Everything that was handed over or saved, oldest first.
+fn handoffs(task: &ShownTask, colour: bool) -> String {
+    let mut text = String::new();
+    for one in &task.handoffs {
+        let name = format!("Handoff {}", one.handoff);
+        let _ = write!(text, "\n{}", paint(&name, Paint::Bold, colour));
+        text.push_str(&handoff::handoff_words(one));
+    }
+    if !task.checkpoints.is_empty() {
+        let _ = writeln!(text, "\n{}", paint("Saved by code", Paint::Bold, colour));
+        for saved in &task.checkpoints {
+            let _ = writeln!(text, "  {}", handoff::saved_words(saved));
+        }
+    }
     text
 }
 
@@ -201,6 +226,11 @@ fn facts(task: &ShownTask, colour: bool) -> Vec<(&'static str, String)> {
         let name = shown(&owner.name);
         facts
             .push(("owner", format!("{name} ({}), token {}, {lease}", owner.session, owner.token)));
+    }
+    if let Some(offer) = &glance.offer {
+        let to = handoff::to_words(&offer.to);
+        let until = render::until(offer.until);
+        facts.push(("offered", format!("to {to} until {until}: {}", offer.handoff)));
     }
     let attempts = format!("{}, {} used", attempt_cell(glance), glance.attempts_used);
     facts.push(("attempt", attempts));

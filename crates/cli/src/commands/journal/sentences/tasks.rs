@@ -111,6 +111,12 @@ fn moved(task: &TaskId, how: Move, to: &Standing, actor: &str, who: Naming<'_>) 
         }
         Move::Unblocked => format!("{task} is ready: nothing it came after is left"),
         Move::Cancelled => format!("{actor} cancelled {task}{why}"),
+        Move::HandedOver => {
+            let owner = to.owner.as_ref().map_or_else(|| actor.to_owned(), |one| who(&one.name));
+            format!("{owner} took {task} over, attempt {attempt}")
+        }
+        Move::NoProgress => format!("attempt {attempt} at {task} is lost{why}{again}"),
+        Move::Unanswered => format!("{task} waits for a person{why}"),
         Move::Reopened => format!("{actor} reopened {task}{why}"),
     }
 }
@@ -166,6 +172,9 @@ mod tests {
             moved("unblocked", "open", &[]),
             moved("cancelled", "cancelled", std::slice::from_ref(&why)),
             moved("reopened", "open", &[]),
+            moved("handed_over", "active", &[]),
+            moved("no_progress", "failed", std::slice::from_ref(&why)),
+            moved("unanswered", "waiting", std::slice::from_ref(&why)),
             (
                 "task_reported",
                 json!({ "task": "t3", "report": { "done": "all", "not_done": "nothing" } }),

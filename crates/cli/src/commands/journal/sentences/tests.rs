@@ -83,6 +83,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("claim_ended", ended(json!({ "how": "revoked", "why": "no" }))),
         ("claim_ended", ended(json!({ "how": "settled" }))),
         ("claim_ended", ended(json!({ "how": "replaced" }))),
+        ("claim_ended", ended(json!({ "how": "handed_over", "to": "s2" }))),
         ("leftovers_told", json!({ "claims": ["c1"] })),
     ]
 }
@@ -206,6 +207,7 @@ fn s20_every_kind_has_words_and_nothing_in_them_acts() {
         ("claims", [samples(), more_samples()].concat()),
         ("shared", shared_samples()),
         ("tasks", tasks::samples()),
+        ("handoffs", handoffs::samples()),
     ];
     for kind in KINDS {
         let sampled = nouns.iter().any(|(_, all)| all.iter().any(|(name, _)| name == kind));
