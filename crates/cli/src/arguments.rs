@@ -14,6 +14,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::render::shown;
 use crate::words::Problem;
 
+const PERSON_TOKEN_FILE: &str = "BATON_PERSON_TOKEN_FILE";
+
 const ABOUT: &str = "Baton lets several AI coding agents, and people, work on one codebase without \
 stepping on each other.";
 
@@ -38,6 +40,12 @@ Claims:
   ask        Ask a holder to let go
   revoke     Take claims away (a person's right)
 
+Shared:
+  state      Values everyone sees, with versions: get, set, append, merge, watch, publish
+  once       Run a command unless it has succeeded under this key
+  note       Write down a decision, a lesson or progress
+  notes      Read what was written down, newest last
+
 Sessions:
   session    start, end, list, whoami
   person     Make a token that proves a person where there is no terminal
@@ -56,7 +64,7 @@ More:
 Options:
 {options}
 
-Exit codes: 0 done · 1 refused · 2 usage · 3 stale token · 4 no answer, or outcome unknown.
+Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer or unknown.
 `baton COMMAND --help` tells more. The guide is in docs/guide of the project.
 ";
 
@@ -81,12 +89,15 @@ pub(crate) struct Common {
     /// Act as this session; otherwise BATON_SESSION, the client, the process, the terminal
     #[arg(long, global = true, value_name = "ID.SECRET", hide_env_values = true)]
     pub(crate) session: Option<String>,
+    /// Act as this subagent of the session; otherwise BATON_AGENT
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) agent: Option<String>,
     /// The file with the person token
     #[arg(
         long,
         global = true,
         value_name = "FILE",
-        env = "BATON_PERSON_TOKEN_FILE",
+        env = PERSON_TOKEN_FILE,
         hide_env_values = true
     )]
     pub(crate) person_token: Option<PathBuf>,
@@ -125,6 +136,24 @@ pub(crate) enum Command {
     /// File, take and finish tasks
     #[command(subcommand)]
     Task(crate::commands::task::Task),
+    /// Values everyone sees, with versions
+    #[command(subcommand)]
+    State(crate::commands::state::State),
+    /// Run a command unless it has succeeded under this key
+    ///
+    /// One runs at a time; the others are refused, or wait. After a success everyone gets the
+    /// recorded end of its output and exit code 0. A command that ran and failed gives its own exit
+    /// code, 128 and the signal when it was killed, 127 when it is not there, 126 when it cannot be
+    /// run; it may be tried again. A success whose turn was lost meanwhile is not recorded: exit 3.
+    /// With --json the output goes to standard error, and what came of it to standard output.
+    Once(api::shared::Once),
+    /// The command of `once`
+    #[command(hide = true)]
+    OnceCommand(crate::commands::once::OnceCommand),
+    /// Write down a decision, a lesson or progress
+    Note(api::shared::Note),
+    /// Read what was written down, newest last
+    Notes(api::shared::Notes),
     /// Start, end and list sessions
     #[command(subcommand)]
     Session(crate::commands::session::Session),
@@ -146,6 +175,9 @@ pub(crate) enum Command {
     /// One agent of the demo
     #[command(hide = true)]
     DemoAgent(crate::commands::demo::agent::DemoAgent),
+    /// One worker of the demo
+    #[command(hide = true)]
+    DemoWorker(crate::commands::demo::worker::DemoWorker),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell
@@ -180,6 +212,9 @@ impl Said {
 
 pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<CommandLine, Said> {
     let words: Vec<OsString> = words.collect();
+    if let Some(plain) = plain(&words) {
+        return Ok(plain);
+    }
     let json = words.iter().any(|word| word == "--json");
     // Taking the definition apart again would cost a tenth of a call, and the process ends soon.
     let mut definition = std::mem::ManuallyDrop::new(CommandLine::command());
@@ -189,6 +224,32 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<CommandLine
         CommandLine::from_arg_matches(&matches)
     });
     parsed.map_err(|error| said(&error, &words, json))
+}
+
+/// `check` and `claim` with nothing but paths, and perhaps `--json`: what scripts and hooks type
+/// all day. It means the same below; only the definition of every option is not built for it, which
+/// would be a tenth of such a call.
+fn plain(words: &[OsString]) -> Option<CommandLine> {
+    let [_, verb, rest @ ..] = words else { return None };
+    let mut common = Common::default();
+    let mut named = Vec::with_capacity(rest.len());
+    for word in rest {
+        match word.to_str()? {
+            "--json" => common.json = true,
+            option if option.starts_with('-') || option.is_empty() => return None,
+            name => named.push(name.to_owned()),
+        }
+    }
+    if named.is_empty() {
+        return None;
+    }
+    let command = match verb.to_str()? {
+        "check" => Command::Check(api::Check { paths: named, token: None }),
+        "claim" => Command::Claim(api::Claim { resources: named, ..api::Claim::default() }),
+        _ => return None,
+    };
+    common.person_token = std::env::var_os(PERSON_TOKEN_FILE).map(PathBuf::from);
+    Some(CommandLine { common, command })
 }
 
 /// A mistake in one line, with the way to more.
@@ -233,5 +294,20 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn plain_words_mean_what_the_definition_says() {
+        for line in ["baton check a b", "baton claim a --json @gpu=2", "baton --json check x"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let matches = CommandLine::command().try_get_matches_from(&words).unwrap();
+            let long_way = CommandLine::from_arg_matches(&matches).unwrap();
+            let parsed = parse(words.into_iter()).unwrap_or_else(|_| panic!("{line}"));
+            assert_eq!(format!("{parsed:?}"), format!("{long_way:?}"), "{line}");
+        }
+        for line in ["baton check", "baton claim", "baton check a --token x", "baton status a"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(plain(&words).is_none(), "{line}");
+        }
     }
 }

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use crate::render::{self, resources, shown};
 
 mod tasks;
+pub(crate) use shared::running;
+
+mod shared;
 
 /// A failure, ready to be said.
 #[derive(Debug)]
@@ -237,6 +240,14 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
             let (message, next, details) = tasks::of(refused);
             problem(message, next, details)
         }
+        Refusal::State(refused) => {
+            let (message, next, details) = shared::state(refused);
+            problem(message, next, details)
+        }
+        Refusal::Once(refused) => {
+            let (message, next, details) = shared::once(refused);
+            problem(message, next, details)
+        }
         other => {
             let (message, next) = plain_words(other);
             problem(message, next, json!({}))
@@ -314,10 +325,7 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
 /// `src/a.rs is held by amber-otter until 12:05:00Z, in 28m: refactoring`.
 pub(crate) fn held_sentence(held: &Held) -> String {
     let what = shown(&held.resource.to_string());
-    let who = match &held.holder.agent {
-        Some(agent) => format!("{} (subagent {})", shown(&held.holder.name), shown(agent)),
-        None => shown(&held.holder.name),
-    };
+    let who = render::holder(&held.holder);
     let verb = match (held.queued, held.free) {
         (true, _) => format!("{what} has {who} first in the queue"),
         (false, Some(0)) => format!("{what}: none is free; {who} holds {}", held.held),
@@ -332,6 +340,9 @@ pub(crate) fn held_sentence(held: &Held) -> String {
     };
     let until = match held.until {
         _ if held.idle_dirty => " past its time, over uncommitted changes".to_owned(),
+        Some(until) if held.busy => {
+            format!(" during a tool call, until {} at the latest", render::until(until))
+        }
         Some(until) => format!(" until {}", render::until(until)),
         None => ", which is another tool, through a lock file".to_owned(),
     };
@@ -344,6 +355,11 @@ pub(crate) fn held_sentence(held: &Held) -> String {
 /// The resource as a word that a shell takes as one.
 fn shown_word(held: &Held) -> String {
     shell_word(&shown(&held.resource.to_string()))
+}
+
+/// Agents' text as one word that a shell takes as it is.
+pub(crate) fn word(text: &str) -> String {
+    shell_word(&shown(text))
 }
 
 fn shell_word(text: &str) -> String {
@@ -381,6 +397,14 @@ fn store_words(error: &store::Error) -> (&'static str, String) {
             ("network_filesystem", "set BATON_STORE to a PostgreSQL address and run baton init")
         }
         E::TimeNamespace => ("time_namespace", "set BATON_STORE to a PostgreSQL address"),
+        E::Locked { pid: 0, .. } => {
+            ("locked", "end the other program's transaction on the store, then try again")
+        }
+        E::Locked { pid, .. } => {
+            let next = format!("look what process {pid} does with the store, then try again");
+            return ("locked", next);
+        }
+        E::Disturbed | E::Busy { pid: 0, .. } => ("busy", "try again"),
         E::Busy { pid, .. } => {
             return ("busy", format!("look at process {pid} (is it stopped?), then try again"));
         }

@@ -5,6 +5,8 @@ mod archive;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod claims;
 #[cfg(test)]
 mod demo;
@@ -23,6 +25,10 @@ mod init;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod notes;
+#[cfg(test)]
+mod once;
+#[cfg(test)]
 mod person;
 #[cfg(test)]
 mod policy;
@@ -33,9 +39,13 @@ mod sessions;
 #[cfg(test)]
 mod shared_store;
 #[cfg(test)]
+mod state;
+#[cfg(test)]
 mod status;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod subagents;
 #[cfg(test)]
 mod tasks;
 

@@ -162,3 +162,42 @@ fn lesson_15_no_message_suggests_anything_that_destroys() {
         }
     }
 }
+
+#[test]
+fn another_programs_lock_is_named_and_nothing_is_misread() {
+    let scratch = Scratch::workspace();
+    let alice = scratch.session("alice");
+    let shell = rusqlite::Connection::open(scratch.store().join("store.db")).unwrap();
+    shell.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Who only reads is not kept from it.
+    scratch.acts(&alice, &["check", "src/a.rs"]).ok();
+    let begun = std::time::Instant::now();
+    let said = scratch.acts(&alice, &["claim", "src/a.rs"]).refused(4);
+    let waited = begun.elapsed().as_millis();
+    let pid = std::process::id().to_string();
+    assert!(said.err.contains("another program") && said.err.contains(&pid), "{said:?}");
+    let told = said.err.split(" ms").next().and_then(|text| text.rsplit(' ').next());
+    let told: u128 = told.unwrap().parse().unwrap();
+    assert!((5_000..=waited).contains(&told), "told {told} of {waited} ms: {said:?}");
+    shell.execute_batch("ROLLBACK").unwrap();
+    scratch.acts(&alice, &["claim", "src/a.rs"]).ok();
+}
+
+#[test]
+fn a_reader_that_is_kept_out_says_how_long_and_by_whom() {
+    let scratch = Scratch::workspace();
+    let alice = scratch.session("alice");
+    // As a process would that was stopped while it rebuilt the index of the log.
+    let index = scratch.store().join("store.db-shm");
+    let index = std::fs::File::options().read(true).write(true).open(index).unwrap();
+    rustix::fs::fcntl_lock(&index, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    let said = scratch.acts(&alice, &["check", "src/a.rs", "--json"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    let failed = &said.json()["failed"];
+    assert_eq!(failed["code"], "locked", "{said:?}");
+    let message = failed["message"].as_str().unwrap();
+    assert!(message.contains(&std::process::id().to_string()), "{message}");
+    assert!(!message.contains(" 0 ms"), "{message}");
+    drop(index);
+    scratch.acts(&alice, &["check", "src/a.rs"]).ok();
+}

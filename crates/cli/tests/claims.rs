@@ -276,7 +276,9 @@ fn a_stopped_process_in_the_gate_is_named() {
     let scratch = Scratch::workspace();
     let alice = scratch.session("alice");
     let gate = scratch.store().join("gate");
+    // Without a fork, or the sleeper would outlive the test and hold its output open.
     let mut holder = Command::new("flock")
+        .arg("-F")
         .arg(&gate)
         .args(["sh", "-c", "echo held; exec sleep 600"])
         .stdout(Stdio::piped())
@@ -293,4 +295,59 @@ fn a_stopped_process_in_the_gate_is_named() {
     assert!(begun.elapsed() < Duration::from_secs(20));
     holder.kill().unwrap();
     holder.wait().unwrap();
+}
+
+/// A `git` that notes each start before it does what git does.
+fn noting_git(scratch: &Scratch) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = scratch.path("noting");
+    std::fs::create_dir_all(&folder).unwrap();
+    let real = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|folder| folder.join("git"))
+        .find(|program| program.is_file())
+        .unwrap();
+    let notes = scratch.path("starts");
+    let script = format!(
+        "#!/bin/sh\necho start >> '{}'\nexec '{}' \"$@\"\n",
+        notes.display(),
+        real.display()
+    );
+    std::fs::write(folder.join("git"), script).unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.join("git"), executable).unwrap();
+    folder
+}
+
+#[test]
+fn letting_go_of_changes_saves_them_and_starts_git_three_times() {
+    let scratch = Scratch::workspace();
+    let (alice, bob) = (scratch.session("alice"), scratch.session("bob"));
+    scratch.acts(&alice, &["claim", "src/a.rs", "README.md"]).ok();
+    scratch.acts(&alice, &["claim", "new.txt"]).ok();
+    scratch.write("src/a.rs", "staged\n");
+    scratch.git(&["add", "src/a.rs"]);
+    for file in ["src/a.rs", "README.md", "new.txt"] {
+        scratch.write(file, "unfinished\n");
+    }
+    let path = format!("{}:{}", noting_git(&scratch).display(), std::env::var("PATH").unwrap());
+    let release = |what: &str| {
+        std::fs::write(scratch.path("starts"), "").unwrap();
+        let mut command = scratch.command(&["release", what]);
+        command.env("BATON_SESSION", &alice).env("PATH", &path);
+        Said::from(command.output().unwrap()).ok();
+        std::fs::read_to_string(scratch.path("starts")).unwrap().lines().count()
+    };
+    assert_eq!(release("src/"), 3);
+    // The rest of the same claim, to be saved under the same name: it keeps what is there.
+    release("README.md");
+    assert_eq!(release("new.txt"), 3);
+    for (file, names) in [("src/a.rs", 1), ("README.md", 1), ("new.txt", 1)] {
+        let told = scratch.acts(&bob, &["claim", file, "--json"]).ok().json();
+        let left = told["left_behind"].as_array().unwrap();
+        assert_eq!((left.len(), &left[0]["name"]), (names, &"alice".into()), "{told}");
+        let saved = left[0]["rescue"].as_str().unwrap();
+        assert_eq!(scratch.git(&["show", &format!("{saved}:{file}")]), "unfinished\n");
+    }
+    let staged = scratch.git(&["log", "--all", "--format=%s", "--", "src/a.rs"]);
+    assert!(staged.contains("What was staged"), "{staged}");
 }

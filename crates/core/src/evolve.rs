@@ -7,8 +7,11 @@ use crate::claim::{Claim, Leftover};
 use crate::event::{Event, Renewal};
 use crate::id::ClaimId;
 use crate::notices::Notice;
+use crate::once::Once;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
+use crate::state::State;
+use crate::state::drafts::{self, Draft};
 use crate::time::Moment;
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
@@ -23,35 +26,20 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::PolicySet { policy } => put(records, policy),
         Event::PersonTokenAdded { token } => put(records, token),
 
-        Event::SessionStarted { session } | Event::SessionResumed { session } => {
-            put(records, session)
-        }
-        Event::SessionRenewed { session, at, expires_at } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.renewed_at = *at;
-                session.expires_at = *expires_at;
-            })
-        }
-        Event::SessionEnded { session, at, grace_until, .. } => {
-            change(records, session.as_str(), |session: &mut Session| {
-                session.life = Life::Ended { at: *at, grace_until: *grace_until };
-            })
-        }
-        Event::AliasBound { alias } => put(records, alias),
+        Event::SessionStarted { .. }
+        | Event::SessionResumed { .. }
+        | Event::SessionRenewed { .. }
+        | Event::SessionEnded { .. }
+        | Event::AliasBound { .. }
+        | Event::CallStarted { .. }
+        | Event::CallsEnded { .. }
+        | Event::SubagentStopped { .. } => evolve_session(records, event),
 
-        Event::ClaimGranted { claim } => put(records, claim),
-        Event::ClaimsRenewed { claims, at } => renew(records, claims, *at),
-        Event::ClaimNarrowed { claim, resources, left, .. } => {
-            change(records, claim.as_str(), |claim: &mut Claim| {
-                claim.hold.resources.clone_from(resources);
-            })?;
-            leave(records, left.as_ref())
-        }
-        Event::ClaimEnded { claim, left, .. } => {
-            records.delete(Claim::KIND, claim.as_str())?;
-            leave(records, left.as_ref())
-        }
-        Event::LeftoversTold { claims, remaining } => told(records, claims, remaining),
+        Event::ClaimGranted { .. }
+        | Event::ClaimsRenewed { .. }
+        | Event::ClaimNarrowed { .. }
+        | Event::ClaimEnded { .. }
+        | Event::LeftoversTold { .. } => evolve_claim(records, event),
 
         Event::WaitQueued { waiter } => put(records, waiter),
         Event::WaitRenewed { waiter, lease_until } => {
@@ -75,6 +63,13 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
+        Event::StateChanged { .. }
+        | Event::DraftSet { .. }
+        | Event::DraftsEnded { .. }
+        | Event::OnceStarted { .. }
+        | Event::OnceRenewed { .. }
+        | Event::OnceEnded { .. }
+        | Event::NoteAdded { .. } => shared(records, event),
 
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {
@@ -83,25 +78,123 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
     }
 }
 
-fn renew(records: &mut dyn Records, claims: &[Renewal], at: Moment) -> Result<(), Unreadable> {
-    claims.iter().try_for_each(|renewal| {
-        change(records, renewal.claim.as_str(), |claim: &mut Claim| {
-            claim.renewed_at = at;
-            claim.expires_at = renewal.expires_at;
-            claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
-        })
+fn evolve_claim(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::ClaimGranted { claim } => put(records, claim),
+        Event::ClaimsRenewed { claims, at } => {
+            claims.iter().try_for_each(|renewal| renew(records, renewal, *at))
+        }
+        Event::ClaimNarrowed { claim, resources, left, .. } => {
+            change(records, claim.as_str(), |claim: &mut Claim| {
+                claim.hold.resources.clone_from(resources);
+            })?;
+            leave(records, left.as_ref())
+        }
+        Event::ClaimEnded { claim, left, .. } => {
+            records.delete(Claim::KIND, claim.as_str())?;
+            leave(records, left.as_ref())
+        }
+        Event::LeftoversTold { claims, remaining } => {
+            claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
+            remaining.iter().try_for_each(|left| put(records, left))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn renew(records: &mut dyn Records, renewal: &Renewal, at: Moment) -> Result<(), Unreadable> {
+    change(records, renewal.claim.as_str(), |claim: &mut Claim| {
+        claim.renewed_at = at;
+        claim.expires_at = renewal.expires_at;
+        claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
     })
 }
 
-fn told(
+/// State, once and notes.
+fn shared(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::StateChanged { changed } => {
+            let before = get::<State>(records, changed.key.as_str())?;
+            put(records, &State::after(before, changed))
+        }
+        Event::DraftSet { draft } => put(records, draft),
+        Event::DraftsEnded { session, keys, .. } => keys
+            .iter()
+            .try_for_each(|key| records.delete(Draft::KIND, &drafts::record_key(session, key))),
+
+        Event::OnceStarted { key, runner } => {
+            let before = get::<Once>(records, key.as_str())?;
+            put(records, &Once::started(before, key, runner))
+        }
+        Event::OnceRenewed { key, token, at, lease_until } => {
+            change(records, key.as_str(), |once: &mut Once| {
+                let runner = once.runner.as_mut().filter(|runner| runner.token == *token);
+                if let Some(runner) = runner {
+                    runner.renewed_at = *at;
+                    runner.lease_until = *lease_until;
+                }
+            })
+        }
+        Event::OnceEnded { key, token, at, end } => {
+            change(records, key.as_str(), |once: &mut Once| once.end(*token, *at, end))
+        }
+
+        Event::NoteAdded { note } => put(records, note),
+        _ => Ok(()),
+    }
+}
+
+fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::SessionStarted { session } | Event::SessionResumed { session } => {
+            put(records, session)
+        }
+        Event::SessionRenewed { session, at, expires_at } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.renewed_at = *at;
+                session.expires_at = *expires_at;
+            })
+        }
+        Event::SessionEnded { session, at, grace_until, .. } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.life = Life::Ended { at: *at, grace_until: *grace_until };
+                session.calls.clear();
+            })
+        }
+        Event::AliasBound { alias } => put(records, alias),
+        Event::CallStarted { session, call, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|other| other.call != call.call);
+                session.calls.push(call.clone());
+            })?;
+            keep_busy(records, claims, Some(*busy_until))
+        }
+        Event::CallsEnded { session, calls, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|call| !calls.contains(&call.call));
+            })?;
+            keep_busy(records, claims, *busy_until)
+        }
+        Event::SubagentStopped { claims, notices, .. } => {
+            claims.iter().try_for_each(|claim| {
+                change(records, claim.as_str(), |claim: &mut Claim| claim.hold.holder.agent = None)
+            })?;
+            notices.iter().try_for_each(|notice| {
+                change(records, notice.as_str(), |notice: &mut Notice| notice.agent = None)
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keep_busy(
     records: &mut dyn Records,
     claims: &[ClaimId],
-    remaining: &[Leftover],
+    until: Option<Moment>,
 ) -> Result<(), Unreadable> {
-    for claim in claims {
-        records.delete(Leftover::KIND, claim.as_str())?;
-    }
-    remaining.iter().try_for_each(|left| put(records, left))
+    claims.iter().try_for_each(|claim| {
+        change(records, claim.as_str(), |claim: &mut Claim| claim.busy_until = until)
+    })
 }
 
 /// Keeps what a claim left behind, together with what it left when it was narrowed before.

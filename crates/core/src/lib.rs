@@ -5,6 +5,7 @@
 //! world is in [`context::Context`]: there is no file, clock, process, thread or randomness here,
 //! and `clippy.toml` beside this crate keeps it so.
 
+pub mod calls;
 pub mod check;
 pub mod claim;
 pub mod claims;
@@ -13,8 +14,12 @@ pub mod event;
 pub mod evolve;
 pub mod id;
 pub mod journal;
+pub mod key;
 pub mod memory;
+pub mod messages;
+pub mod notes;
 pub mod notices;
+pub mod once;
 pub mod operations;
 pub mod overlay;
 pub mod pattern;
@@ -23,6 +28,8 @@ pub mod refusal;
 pub mod resource;
 pub mod scene;
 pub mod sessions;
+pub mod state;
+pub mod subagents;
 pub mod task;
 pub mod tasks;
 pub mod time;

@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calls::{self, Call};
 use crate::claim::{self, Claim};
 use crate::context::{Context, Proof};
 use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event, Renewal};
@@ -15,6 +16,7 @@ use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::scene::Caller;
+use crate::state::drafts;
 use crate::task::{self, Move, Task};
 use crate::tasks;
 use crate::time::{Moment, Span};
@@ -80,6 +82,9 @@ pub struct Session {
     pub renewed_at: Moment,
     pub expires_at: Moment,
     pub ttl: Span,
+    /// Tool calls it is in that its leases alone would not cover.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Call>,
     #[serde(flatten)]
     pub life: Life,
 }
@@ -203,6 +208,10 @@ pub fn start(
         known.life = Life::Live;
         known.renewed_at = context.now;
         known.expires_at = context.now + known.ttl;
+        // A call of the process before this one is nobody's any more.
+        let before = known.clone();
+        let gone = |call: &Call| request.process.is_some() && call.process != request.process;
+        known.calls.retain(|call| !gone(call));
         known.process = request.process.clone().or(known.process);
         known.secret_hashes.push(request.secret_hash.clone());
         let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
@@ -210,6 +219,7 @@ pub fn start(
         let started = started(&known, true);
         let mut events = vec![Event::SessionResumed { session: known.clone() }];
         events.extend(process_alias(view, &known)?);
+        events.extend(calls::end_where(view, &before, gone, context)?.map(|(ended, _)| ended));
         events.extend(given_back(view, &known, context)?);
         return Ok((events, started));
     }
@@ -227,6 +237,7 @@ pub fn start(
         renewed_at: context.now,
         expires_at: context.now + request.ttl,
         ttl: request.ttl,
+        calls: Vec::new(),
         life: Life::Live,
     };
     let answer = started(&session, false);
@@ -323,7 +334,7 @@ fn process_alias(view: &dyn View, session: &Session) -> Result<Option<Event>, Re
     Ok(Some(Event::AliasBound { alias: Alias { alias: key, session: owner } }))
 }
 
-fn validate_text(what: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+pub(crate) fn validate_text(what: &'static str, text: Option<&str>) -> Result<(), Refusal> {
     let Some(text) = text else {
         return Ok(());
     };
@@ -455,6 +466,8 @@ fn finish(
     for waiter in scan::<Waiter>(view, waiters)? {
         events.push(Event::WaitEnded { waiter: waiter.waiter, why: EndOfWait::Gone });
     }
+    // What waits for its return waits no longer than that, whatever call it was in.
+    events.extend(calls::end_where(view, session, |_| true, context)?.map(|(ended, _)| ended));
     let mut released = Vec::new();
     match grace_until {
         // They wait for their holder until the grace is over, no shorter and no longer.
@@ -474,6 +487,7 @@ fn finish(
                 EndOfSession::Ended => (Move::SessionEnded, "its session ended"),
             };
             events.extend(tasks.iter().map(|task| tasks::lose(task, how, words, context)));
+            events.extend(drafts::end_with_session(view, &session.session)?);
             for claim in &claims {
                 released.extend(claim.hold.resources.iter().cloned());
                 let end = match why {

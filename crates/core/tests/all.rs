@@ -8,14 +8,21 @@
 )]
 
 mod backlog;
+mod calls;
 mod claims;
 mod events;
 mod lessons;
+mod messages;
 mod model;
 mod naive;
+mod notes;
+mod once;
 mod operations;
 mod sessions;
+mod state;
+mod state_model;
 mod story;
+mod subagents;
 mod task_model;
 mod tasks;
 mod waiting;

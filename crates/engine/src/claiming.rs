@@ -196,7 +196,7 @@ pub fn release(
         (Which::All, Some(session)) => Target::Session(session.clone()),
         (Which::All, None) => return Err(Refusal::NoSession.into()),
     };
-    let observed = left_by(workspace, &target, actor.session.as_ref())?;
+    let observed = left_by(workspace, &target, Some(actor))?;
     workspace.decide_once(
         actor,
         observed,

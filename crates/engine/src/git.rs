@@ -6,6 +6,7 @@
 //! pattern, and every call ends, in bounded time and with bounded output.
 
 mod read;
+mod rescue;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -17,9 +18,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use read::Commit;
+pub use read::{Changed, Commit, Status};
+pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;
-pub use write::{Author, RESCUE_BYTES_MAX};
+pub use write::Author;
 
 /// The oldest git whose options we use.
 pub const VERSION_MIN: Version = Version { major: 2, minor: 38, patch: 0 };

@@ -20,7 +20,7 @@ use crate::copies::{self, Info};
 use crate::failure::Failure;
 use crate::listing::{self, ListedClaim};
 use crate::sessions::{self, Seat, SeatState};
-use crate::sighting::sight;
+use crate::sighting::files::sight;
 use crate::tasking::showing::{TasksAtAGlance, at_a_glance};
 use crate::workspace::Workspace;
 use crate::{api, config};
@@ -146,22 +146,24 @@ fn dirty_matters(
     workspace: &mut Workspace,
     claims: &[ListedClaim],
 ) -> Result<Vec<Matter>, Failure> {
+    let run_out = claims.iter().filter(|claim| claim.run_out).take(DIRTY_LOOKED_AT_MAX);
+    let ids: Vec<&ClaimId> = run_out.map(|listed| &listed.claim).collect();
+    let claims: Vec<Claim> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            let claims: Result<Vec<Option<Claim>>, _> =
+                ids.iter().map(|id| get(view, id.as_str())).collect();
+            Ok(claims?.into_iter().flatten().collect())
+        })?;
+    // Taken for alive, so that looking saves nothing under refs/baton/rescue.
+    let looks = claims.iter().map(|claim| (claim.clone(), Life::Alive)).collect();
+    let Ok(mut seen) = sight(workspace, looks) else { return Ok(Vec::new()) };
     let mut matters = Vec::new();
-    for listed in claims.iter().filter(|claim| claim.run_out).take(DIRTY_LOOKED_AT_MAX) {
-        let claim: Option<Claim> =
-            workspace.look(&Actor::default(), Observed::default(), |view, _| {
-                Ok(get(view, listed.claim.as_str())?)
-            })?;
-        let Some(claim) = claim else { continue };
-        // Taken for alive, so that looking saves nothing under refs/baton/rescue.
-        let Ok(sighting) = sight(workspace, &claim, Life::Alive) else { continue };
-        if !sighting.dirty.is_empty() {
-            matters.push(Matter::LeftDirty {
-                claim: claim.claim,
-                holder: claim.hold.holder,
-                paths: sighting.dirty,
-                since: claim.expires_at,
-            });
+    for claim in claims {
+        let paths = seen.remove(&claim.claim).map(|sighting| sighting.dirty).unwrap_or_default();
+        if !paths.is_empty() {
+            let since = claim.expiry(None);
+            let (claim, holder) = (claim.claim, claim.hold.holder);
+            matters.push(Matter::LeftDirty { claim, holder, paths, since });
         }
     }
     Ok(matters)

@@ -28,7 +28,7 @@ use crate::api::tasks as api;
 use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
 use crate::resources::named;
-use crate::sighting::{bury, clear_the_way, foreign_locks, in_the_way, life_of, of_claims, sight};
+use crate::sighting::{bury, clear_the_way, files, foreign_locks, in_the_way, life_of, of_claims};
 use crate::workspace::{Retry, Workspace};
 
 pub mod showing;
@@ -231,12 +231,8 @@ fn left_by_task(workspace: &mut Workspace, text: &str) -> Result<Observed, Failu
             claims.retain(|claim| claim.task.as_deref() == Some(id.as_str()));
             Ok(claims)
         })?;
-    let mut observed = Observed::default();
-    for claim in claims {
-        let sighting = sight(workspace, &claim, Life::Unknown)?;
-        observed.claims.insert(claim.claim, sighting);
-    }
-    Ok(observed)
+    let looks = claims.into_iter().map(|claim| (claim, Life::Unknown)).collect();
+    Ok(Observed { claims: files::sight(workspace, looks)?, ..Observed::default() })
 }
 
 /// One decision about a task that may end what was claimed for it.

@@ -23,17 +23,47 @@ pub struct Commit {
     pub subject: String,
 }
 
+/// What differs from HEAD.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Status {
+    /// HEAD itself, none before the first commit; unknown if only nested repositories were asked.
+    pub head: Option<Option<Oid>>,
+    pub changed: Vec<Changed>,
+}
+
+impl Status {
+    pub fn paths(&self) -> Vec<&str> {
+        self.changed.iter().map(|changed| changed.path.as_str()).collect()
+    }
+}
+
+/// A file that differs from HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    pub path: String,
+    /// What was staged: a mode and a blob, or a removal.
+    pub staged: Option<Option<(String, Oid)>>,
+    /// The index has content that is neither in HEAD nor in the tree.
+    pub hides_staged: bool,
+}
+
+impl Changed {
+    fn unstaged(path: String) -> Self {
+        Self { path, staged: None, hides_staged: false }
+    }
+}
+
 impl Git {
     /// Which files at or below these paths differ from HEAD, untracked ones included and ignored
     /// ones not. A path inside a nested repository is asked of that one; a folder is asked without
     /// the submodules in it. No paths, no answer: it never means everything (that is `""`).
-    pub fn status_dirty(&self, paths: &[String]) -> Result<Vec<String>, Error> {
-        self.dirty_below(paths, NESTING_MAX)
+    pub fn status(&self, paths: &[String]) -> Result<Status, Error> {
+        self.status_below(paths, NESTING_MAX)
     }
 
-    fn dirty_below(&self, paths: &[String], nesting_left: usize) -> Result<Vec<String>, Error> {
+    fn status_below(&self, paths: &[String], nesting_left: usize) -> Result<Status, Error> {
         let root = self.folder();
-        let mut dirty = Vec::new();
+        let mut changed = Vec::new();
         let mut nested: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut own = Vec::new();
         for path in paths {
@@ -42,33 +72,36 @@ impl Git {
                 None => own.push(path.as_str()),
             }
         }
-        for path in self.own_dirty(&own)? {
-            match path.strip_suffix('/') {
+        let own = self.own_status(&own)?;
+        for one in own.changed {
+            match one.path.strip_suffix('/') {
                 // An untracked repository is shown as a folder and nothing more.
                 Some(folder) => nested.entry(folder.to_owned()).or_default().push(String::new()),
-                None => dirty.push(path),
+                None => changed.push(one),
             }
         }
         for (folder, paths) in nested {
             let Some(nesting_left) = nesting_left.checked_sub(1) else {
-                dirty.push(folder);
+                changed.push(Changed::unstaged(folder));
                 continue;
             };
             let inner = Git { place: super::At::Tree(root.join(&folder)), ..self.clone() };
-            let found = inner.dirty_below(&paths, nesting_left)?;
-            dirty.extend(found.into_iter().map(|path| format!("{folder}/{path}")));
+            let found = inner.status_below(&paths, nesting_left)?.changed.into_iter();
+            // What is staged there is known there only.
+            let outer = found.map(|one| Changed::unstaged(format!("{folder}/{}", one.path)));
+            changed.extend(outer);
         }
-        dirty.sort_unstable();
-        dirty.dedup();
-        Ok(dirty)
+        changed.sort_by(|one, two| one.path.cmp(&two.path));
+        changed.dedup_by(|one, two| one.path == two.path);
+        Ok(Status { head: own.head, changed })
     }
 
-    fn own_dirty(&self, paths: &[&str]) -> Result<Vec<String>, Error> {
+    fn own_status(&self, paths: &[&str]) -> Result<Status, Error> {
+        let mut status = Status::default();
         if paths.is_empty() {
-            return Ok(Vec::new());
+            return Ok(status);
         }
         let filters = self.own_filters()?;
-        let mut dirty = Vec::new();
         for chunk in chunks(paths) {
             let options = [
                 "--porcelain=v2",
@@ -78,12 +111,14 @@ impl Git {
                 // Asking a submodule would spawn git there, past the filters switched off here.
                 "--ignore-submodules=dirty",
                 "--no-renames",
+                "--branch",
+                "--no-ahead-behind",
             ];
             let call = self.call("status").options(&options).without_filters(&filters);
             let output = call.paths(chunk.iter().copied()).bytes()?;
-            dirty.extend(parse_status(&output)?);
+            parse_status(&output, &mut status)?;
         }
-        Ok(dirty)
+        Ok(status)
     }
 
     /// The filter drivers that the repository itself configures. Status would run them on every
@@ -227,26 +262,41 @@ fn chunks<'a>(paths: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
     })
 }
 
-/// The paths of a `status --porcelain=v2 -z` without renames.
-fn parse_status(output: &[u8]) -> Result<Vec<String>, Error> {
+/// Adds what a `status --porcelain=v2 -z --branch` without renames tells.
+fn parse_status(output: &[u8], status: &mut Status) -> Result<(), Error> {
     let unexpected = || Error::Unexpected { command: "status".to_owned() };
-    let mut paths = Vec::new();
     for entry in output.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         // The number of fields before the path, by the kind of entry.
         let fields = match entry.first() {
             Some(b'1') => 8,
             Some(b'u') => 10,
             Some(b'?') => 1,
-            Some(b'#') => continue,
+            Some(b'#') => {
+                if let Some(head) = entry.strip_prefix(b"# branch.oid ") {
+                    status.head = Some(oid_in(head));
+                }
+                continue;
+            }
             _ => return Err(unexpected()),
         };
-        let path = entry.splitn(fields + 1, |byte| *byte == b' ').nth(fields);
-        let path = path.ok_or_else(unexpected)?;
+        let mut words = entry.splitn(fields + 1, |byte| *byte == b' ');
+        let before: Vec<&[u8]> = words.by_ref().take(fields).collect();
+        let path = words.next().ok_or_else(unexpected)?;
         let text = std::str::from_utf8(path);
         let lossy = || String::from_utf8_lossy(path).into_owned();
-        paths.push(text.map_err(|_| Error::NotUtf8 { lossy: lossy() })?.to_owned());
+        let mut changed =
+            Changed::unstaged(text.map_err(|_| Error::NotUtf8 { lossy: lossy() })?.to_owned());
+        if let [b"1", [in_index, in_tree], _, _, mode, _, _, blob] = before[..]
+            && *in_index != b'.'
+        {
+            let mode = std::str::from_utf8(mode).map_err(|_| unexpected())?.to_owned();
+            let blob = oid_in(blob).ok_or_else(unexpected)?;
+            changed.staged = Some((*in_index != b'D').then_some((mode, blob)));
+            changed.hides_staged = *in_tree != b'.' && *in_index != b'D';
+        }
+        status.changed.push(changed);
     }
-    Ok(paths)
+    Ok(())
 }
 
 fn without_password(url: &str) -> String {
@@ -284,11 +334,17 @@ mod tests {
 
     #[test]
     fn a_status_that_is_not_understood_is_an_error() {
-        assert!(parse_status(b"2 R. N... 1 2 3 4 5 R100 new\0old\0").is_err());
-        assert!(parse_status(b"1 .M N...\0").is_err());
-        assert!(matches!(parse_status(b"? \xff\0"), Err(Error::NotUtf8 { .. })));
-        let spaces = parse_status(b"1 .M N... 1 2 3 4 5 a b\0? c d/\0").unwrap();
-        assert_eq!(spaces, ["a b", "c d/"]);
+        let parse = |output: &[u8]| {
+            let mut status = Status::default();
+            parse_status(output, &mut status).map(|()| status)
+        };
+        assert!(parse(b"2 R. N... 1 2 3 4 5 R100 new\0old\0").is_err());
+        assert!(parse(b"1 .M N...\0").is_err());
+        assert!(parse(b"1 MM N... 1 2 3 4 5 a\0").is_err(), "no blob");
+        assert!(matches!(parse(b"? \xff\0"), Err(Error::NotUtf8 { .. })));
+        let spaces = parse(b"# branch.oid (initial)\x001 .M N... 1 2 3 4 5 a b\0? c d/\0").unwrap();
+        assert_eq!(spaces.paths(), ["a b", "c d/"]);
+        assert_eq!(spaces.head, Some(None));
     }
 
     #[test]

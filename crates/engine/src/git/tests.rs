@@ -54,7 +54,8 @@ impl Scratch {
     }
 
     fn dirty(&self, paths: &[&str]) -> Vec<String> {
-        self.wrapper().status_dirty(&owned(paths)).unwrap()
+        let status = self.wrapper().status(&owned(paths)).unwrap();
+        status.changed.into_iter().map(|changed| changed.path).collect()
     }
 }
 
@@ -68,6 +69,17 @@ fn git_in(folder: &Path, arguments: &[&str]) -> String {
         .unwrap();
     assert!(output.status.success(), "git {arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Saves what is dirty at these paths, if anything is.
+fn rescue(git: &Git, paths: &[&str], reference: &str, why: &str) -> Result<Option<Oid>, Error> {
+    let status = git.status(&owned(paths))?;
+    let changed: Vec<&Changed> = status.changed.iter().collect();
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let (reference, message) = (reference.to_owned(), why.to_owned());
+    Ok(git.rescue(&status, &[Rescue { changed, reference, message }])?.pop())
 }
 
 fn owned(paths: &[&str]) -> Vec<String> {
@@ -129,7 +141,7 @@ fn a_path_in_a_nested_repository_is_asked_there() {
     scratch.write("inner/new", "x");
     assert_eq!(scratch.dirty(&[""]), ["inner/new"]);
     let wrapper = scratch.wrapper();
-    let saved = wrapper.rescue(&owned(&["sub/a.txt"]), "refs/baton/rescue/1", "m").unwrap();
+    let saved = rescue(&wrapper, &["sub/a.txt"], "refs/baton/rescue/1", "m").unwrap();
     let name = format!("{}:sub/a.txt", saved.unwrap());
     assert_eq!(scratch.git(&["show", &name]), "changed\n");
 }
@@ -151,7 +163,7 @@ fn s17_a_rescue_saves_every_byte_and_touches_nothing() {
     let (status, head) = (scratch.git(&["status", "-z"]), scratch.git(&["rev-parse", "HEAD"]));
 
     let wrapper = scratch.wrapper();
-    let saved = wrapper.rescue(&owned(&[""]), "refs/baton/rescue/1", "why\n").unwrap().unwrap();
+    let saved = rescue(&wrapper, &[""], "refs/baton/rescue/1", "why\n").unwrap().unwrap();
 
     let show = |path: &str| scratch.git(&["show", &format!("{saved}:{path}")]);
     assert_eq!(show("a.txt"), "worktree\r\nmixed\n");
@@ -166,10 +178,69 @@ fn s17_a_rescue_saves_every_byte_and_touches_nothing() {
     assert_eq!(scratch.git(&["status", "-z"]), status);
     assert_eq!(scratch.git(&["rev-parse", "HEAD"]), head);
 
-    let again = wrapper.rescue(&owned(&[""]), "refs/baton/rescue/1", "other");
-    assert!(matches!(again, Err(Error::ReferenceMoved { .. })), "{again:?}");
-    let clean = wrapper.rescue(&owned(&["dir/never"]), "refs/baton/rescue/2", "m").unwrap();
+    // A second one under the same name keeps the first.
+    scratch.write("a.txt", "later");
+    let again = rescue(&wrapper, &[""], "refs/baton/rescue/1", "other").unwrap().unwrap();
+    assert_eq!(scratch.git(&["show", "refs/baton/rescue/1:a.txt"]), "later");
+    assert_eq!(scratch.git(&["rev-parse", &format!("{again}^@")]), format!("{saved}\n"));
+    let clean = rescue(&wrapper, &["dir/never"], "refs/baton/rescue/2", "m").unwrap();
     assert_eq!(clean, None);
+}
+
+#[test]
+fn s17_what_was_only_staged_is_saved_and_comes_back() {
+    let scratch = Scratch::committed();
+    scratch.write("a.txt", "staged\n");
+    scratch.write("new", "staged and gone\n");
+    scratch.git(&["add", "-A"]);
+    scratch.write("a.txt", "in the tree\n");
+    fs::remove_file(scratch.root.join("new")).unwrap();
+    scratch.git(&["rm", "-q", "--cached", "dir/b.txt"]);
+    let saved = rescue(&scratch.wrapper(), &[""], "refs/baton/rescue/1", "m").unwrap().unwrap();
+    let show = |name: &str| scratch.git(&["show", &format!("{saved}{name}")]);
+    assert_eq!(show(":a.txt"), "in the tree\n");
+    assert_eq!(show(":dir/b.txt"), "two\n", "no longer tracked, but there");
+    assert_eq!(show("^2:a.txt"), "staged\n");
+    assert_eq!(show("^2:new"), "staged and gone\n");
+    let staged = scratch.git(&["ls-tree", "-r", "--name-only", &format!("{saved}^2")]);
+    assert_eq!(staged, "a.txt\nnew\n");
+    // It has the form of a stash, so everyone's git can bring it back.
+    scratch.git(&["reset", "-q", "--hard"]);
+    scratch.git(&["stash", "apply", "-q", "--index", "refs/baton/rescue/1"]);
+    assert_eq!(scratch.git(&["show", ":a.txt"]), "staged\n");
+    assert_eq!(fs::read_to_string(scratch.root.join("a.txt")).unwrap(), "in the tree\n");
+}
+
+#[test]
+fn a_folder_and_a_file_may_take_each_others_place() {
+    let scratch = Scratch::committed();
+    fs::remove_file(scratch.root.join("a.txt")).unwrap();
+    scratch.write("a.txt/inside", "x");
+    fs::remove_dir_all(scratch.root.join("dir")).unwrap();
+    scratch.write("dir", "y");
+    let saved = rescue(&scratch.wrapper(), &[""], "refs/baton/rescue/1", "m").unwrap().unwrap();
+    let listed = scratch.git(&["ls-tree", "-r", "--name-only", saved.as_str()]);
+    assert_eq!(listed, "a.txt/inside\ndir\n");
+}
+
+#[test]
+fn many_rescues_are_one_call() {
+    let scratch = Scratch::committed();
+    scratch.write("a.txt", "x");
+    scratch.write("dir/b.txt", "y");
+    let git = scratch.wrapper();
+    let status = git.status(&owned(&[""])).unwrap();
+    let rescues: Vec<Rescue<'_>> = (0..status.changed.len())
+        .map(|index| Rescue {
+            changed: vec![&status.changed[index]],
+            reference: format!("refs/baton/rescue/{index}"),
+            message: "m".to_owned(),
+        })
+        .collect();
+    let saved = git.rescue(&status, &rescues).unwrap();
+    assert_eq!(scratch.git(&["show", &format!("{}:a.txt", saved[0])]), "x");
+    assert_eq!(scratch.git(&["show", &format!("{}:a.txt", saved[1])]), "one\n");
+    assert_eq!(scratch.git(&["show", "refs/baton/rescue/1:dir/b.txt"]), "y");
 }
 
 #[test]
@@ -179,7 +250,7 @@ fn a_rescue_works_before_the_first_commit() {
     scratch.write("gone", "x");
     scratch.git(&["add", "gone"]);
     fs::remove_file(scratch.root.join("gone")).unwrap();
-    let saved = scratch.wrapper().rescue(&owned(&[""]), "refs/baton/rescue/1", "m").unwrap();
+    let saved = rescue(&scratch.wrapper(), &[""], "refs/baton/rescue/1", "m").unwrap();
     assert_eq!(scratch.git(&["ls-tree", "--name-only", saved.unwrap().as_str()]), "a\n");
 }
 
@@ -242,7 +313,7 @@ fn a_shallow_clone_does_not_know_its_root() {
 #[test]
 fn a_failure_is_told_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let failed = Git::in_tree(folder.path()).unwrap().status_dirty(&owned(&["a"]));
+    let failed = Git::in_tree(folder.path()).unwrap().status(&owned(&["a"]));
     // Reading the configuration works anywhere; it is the status that finds no repository.
     let Err(Error::Failed { command, status, message }) = failed else { panic!("{failed:?}") };
     assert!(command.starts_with("status "), "{command}");
@@ -324,10 +395,10 @@ fn lesson_31_a_hostile_repository_runs_nothing() {
     let git = scratch.wrapper();
     git.version().unwrap();
     quiet("version");
-    let dirty = git.status_dirty(&owned(&["", "--output=x"])).unwrap();
-    assert_eq!(dirty, ["--output=x", "a.txt", "dir/b.txt", "xfile"]);
+    let dirty = git.status(&owned(&["", "--output=x"])).unwrap();
+    assert_eq!(dirty.paths(), ["--output=x", "a.txt", "dir/b.txt", "xfile"]);
     quiet("status");
-    git.rescue(&owned(&[""]), "refs/baton/rescue/1", "m").unwrap().unwrap();
+    rescue(&git, &[""], "refs/baton/rescue/1", "m").unwrap().unwrap();
     quiet("rescue");
     let files = [("--output=x".to_owned(), b"x".to_vec())];
     git.commit_files("refs/baton/state", &files, "--output=x", &Author::baton()).unwrap();
@@ -340,7 +411,7 @@ fn lesson_31_a_hostile_repository_runs_nothing() {
     let head = git.head().unwrap().unwrap();
     assert!(git.commit_exists(&head).unwrap());
     quiet("history");
-    let refused = git.rescue(&owned(&[""]), "--output=x", "m");
+    let refused = rescue(&git, &[""], "--output=x", "m");
     assert!(matches!(refused, Err(Error::BadReference { .. })));
     quiet("reference");
     // The trap itself is armed: plain git walks into it.

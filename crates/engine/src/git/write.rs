@@ -1,21 +1,17 @@
 //! What Baton writes into a repository: commits under `refs/baton/`, and nothing else.
 //!
-//! Owns the making of commits from bytes. Blobs go in through `fast-import`, trees through a
-//! private index, references by compare-and-swap. Invariants: the user's index, files, HEAD and
-//! branches are never touched, no filter runs, and a reference that someone else has moved is
-//! reported and left alone.
+//! Owns the making of commits from bytes; saving what lies in a tree is in `rescue`. Blobs go in
+//! through `fast-import`, trees through a private index, references by compare-and-swap.
+//! Invariants: the user's index, files, HEAD and branches are never touched, no filter runs, and a
+//! reference that someone else has moved is reported and left alone.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 
 use super::read::oid_in;
 use super::{Error, Git, Oid};
 
-/// What one rescue may save, since it passes through memory.
-pub const RESCUE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// The only references that Baton writes here.
 const REFERENCES: &str = "refs/baton/";
 const REFERENCE_BYTES_MAX: usize = 200;
@@ -33,45 +29,7 @@ impl Author {
     }
 }
 
-/// A change to a tree.
-struct Change {
-    path: String,
-    /// Mode and content; nothing if the path is gone.
-    file: Option<(&'static str, Vec<u8>)>,
-}
-
 impl Git {
-    /// Saves what the working tree has at these paths as a commit on top of HEAD under
-    /// `refs/baton/rescue/…`, byte for byte. Nothing if nothing there is dirty.
-    pub fn rescue(
-        &self,
-        paths: &[String],
-        reference: &str,
-        message: &str,
-    ) -> Result<Option<Oid>, Error> {
-        check_reference(reference)?;
-        let dirty = self.status_dirty(paths)?;
-        if dirty.is_empty() {
-            return Ok(None);
-        }
-        let mut left = RESCUE_BYTES_MAX;
-        let mut changes = Vec::with_capacity(dirty.len());
-        for path in dirty {
-            let file = read_exactly(self.folder(), &path, &mut left)?;
-            changes.push(Change { path, file });
-        }
-        let head = self.head()?;
-        let index = PrivateIndex::new()?;
-        if let Some(head) = &head {
-            let call = self.call("read-tree").options(&["--end-of-options", head.as_str()]);
-            call.set("GIT_INDEX_FILE", &index.file).bytes()?;
-        }
-        let tree = self.tree_of(&index, &changes, head.as_ref())?;
-        let commit = self.commit(&tree, head.as_ref(), message, &Author::baton())?;
-        self.move_reference(reference, &commit, None)?;
-        Ok(Some(commit))
-    }
-
     /// Makes these files the whole content of a reference of Baton's, on top of what it was. The
     /// same content makes no new commit.
     pub fn commit_files(
@@ -84,12 +42,7 @@ impl Git {
         check_reference(reference)?;
         let before = self.resolve(&format!("{reference}^{{commit}}"))?;
         let index = PrivateIndex::new()?;
-        let changes = files.iter().map(|(path, content)| Change {
-            path: path.clone(),
-            file: Some(("100644", content.clone())),
-        });
-        let changes: Vec<Change> = changes.collect();
-        let tree = self.tree_of(&index, &changes, before.as_ref())?;
+        let tree = self.tree_of(&index, files)?;
         if let Some(before) = &before
             && self.resolve(&format!("{before}^{{tree}}"))?.as_ref() == Some(&tree)
         {
@@ -100,31 +53,14 @@ impl Git {
         Ok(commit)
     }
 
-    /// The tree of the private index after the changes.
-    fn tree_of(
-        &self,
-        index: &PrivateIndex,
-        changes: &[Change],
-        known: Option<&Oid>,
-    ) -> Result<Oid, Error> {
-        let blobs = self.blobs(changes)?;
-        let mut blobs = blobs.into_iter();
+    /// The tree of exactly these files.
+    fn tree_of(&self, index: &PrivateIndex, files: &[(String, Vec<u8>)]) -> Result<Oid, Error> {
+        let blobs = self.blobs(files)?;
         let mut input = Vec::new();
-        for change in changes {
-            let line = match (&change.file, known) {
-                (Some((mode, _)), _) => {
-                    let blob = blobs.next();
-                    let blob = blob.ok_or(Error::Unexpected { command: "fast-import".into() })?;
-                    format!("{mode} {blob}\t{}\0", change.path)
-                }
-                (None, Some(known)) => format!("0 {}\t{}\0", known.zero(), change.path),
-                // Gone, and never committed: there is nothing to take away.
-                (None, None) => continue,
-            };
-            input.extend_from_slice(line.as_bytes());
+        for ((path, _), blob) in files.iter().zip(blobs) {
+            input.extend_from_slice(format!("100644 {blob}\t{path}\0").as_bytes());
         }
-        // Replacing lets files of a submodule stand where the superproject has only its name.
-        let options = ["-z", "--add", "--replace", "--index-info"];
+        let options = ["-z", "--add", "--index-info"];
         let call = self.call("update-index").options(&options).input(input);
         call.set("GIT_INDEX_FILE", &index.file).bytes()?;
         let call = self.call("write-tree").set("GIT_INDEX_FILE", &index.file);
@@ -132,14 +68,12 @@ impl Git {
     }
 
     /// Writes the contents in one call and returns their names in order.
-    fn blobs(&self, changes: &[Change]) -> Result<Vec<Oid>, Error> {
-        let contents: Vec<&Vec<u8>> =
-            changes.iter().filter_map(|change| Some(&change.file.as_ref()?.1)).collect();
-        if contents.is_empty() {
+    fn blobs(&self, files: &[(String, Vec<u8>)]) -> Result<Vec<Oid>, Error> {
+        if files.is_empty() {
             return Ok(Vec::new());
         }
         let mut input = Vec::new();
-        for (index, content) in contents.iter().enumerate() {
+        for (index, (_, content)) in files.iter().enumerate() {
             let mark = index + 1;
             let header = format!("blob\nmark :{mark}\ndata {}\n", content.len());
             input.extend_from_slice(header.as_bytes());
@@ -150,7 +84,7 @@ impl Git {
         let call = self.call("fast-import").options(&["--quiet", "--done"]).input(input);
         let text = call.text()?;
         let blobs: Option<Vec<Oid>> = text.lines().map(Oid::parse).collect();
-        let complete = blobs.filter(|blobs| blobs.len() == contents.len());
+        let complete = blobs.filter(|blobs| blobs.len() == files.len());
         complete.ok_or(Error::Unexpected { command: "fast-import".into() })
     }
 
@@ -194,7 +128,7 @@ impl Git {
 }
 
 /// Strict on purpose: Baton makes these names itself.
-fn check_reference(name: &str) -> Result<(), Error> {
+pub(super) fn check_reference(name: &str) -> Result<(), Error> {
     let part = |part: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         !part.is_empty()
@@ -210,41 +144,6 @@ fn check_reference(name: &str) -> Result<(), Error> {
     } else {
         Err(Error::BadReference { name: name.to_owned() })
     }
-}
-
-/// What is at a path, as git would store it; nothing if it is gone or not a thing git stores.
-fn read_exactly(
-    root: &Path,
-    path: &str,
-    left: &mut u64,
-) -> Result<Option<(&'static str, Vec<u8>)>, Error> {
-    let full = root.join(path);
-    let io = |source| Error::Io { path: full.clone(), source };
-    let metadata = match fs::symlink_metadata(&full) {
-        Ok(metadata) => metadata,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(io(error)),
-    };
-    if metadata.is_symlink() {
-        let target = fs::read_link(&full).map_err(io)?;
-        return Ok(Some(("120000", target.as_os_str().as_bytes().to_vec())));
-    }
-    if !metadata.is_file() {
-        return Ok(None);
-    }
-    // Not following: a link put there in between must not make us read its target.
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let mut options = fs::OpenOptions::new();
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    let file = options.open(&full).map_err(io)?;
-    let mut content = Vec::new();
-    file.take(*left + 1).read_to_end(&mut content).map_err(io)?;
-    let too_large = || Error::TooLarge { path: path.to_owned(), limit: RESCUE_BYTES_MAX };
-    *left = left.checked_sub(content.len() as u64).ok_or_else(too_large)?;
-    let executable = metadata.permissions().mode() & 0o100 != 0;
-    Ok(Some((if executable { "100755" } else { "100644" }, content)))
 }
 
 /// An index file of our own in a folder of its own, removed when done.

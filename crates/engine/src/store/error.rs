@@ -26,8 +26,14 @@ pub enum Error {
     NetworkFilesystem { path: PathBuf, filesystem: String },
     #[error("this process is in another time namespace than the store")]
     TimeNamespace,
-    #[error("the store's gate has been held for {waited_ms} ms by process {pid}")]
+    /// Baton's own writers, or those of a server; 0 when it is not known who.
+    #[error("{}", busy(*pid, *waited_ms))]
     Busy { pid: u32, waited_ms: u64 },
+    /// The database file itself is locked, which Baton's own writers do only at the gate.
+    #[error("{}", locked(*pid, program, *waited_ms))]
+    Locked { pid: u32, program: String, waited_ms: u64 },
+    #[error("another program wrote to the store in the middle of this: nothing was changed")]
+    Disturbed,
     #[error("PostgreSQL cannot be reached: {detail}")]
     Unreachable { detail: String },
     #[error("this address of a store cannot be read: {detail}")]
@@ -46,4 +52,22 @@ pub enum Error {
     Backend { detail: String },
     #[error("the store could not be read")]
     Unreadable(#[from] Unreadable),
+}
+
+fn busy(pid: u32, waited_ms: u64) -> String {
+    match (pid, waited_ms) {
+        (0, 0) => "others changed the store at the same moment: nothing was changed".to_owned(),
+        (0, _) => format!("others have kept the store busy for {waited_ms} ms"),
+        _ => format!("the store's gate has been held for {waited_ms} ms by process {pid}"),
+    }
+}
+
+fn locked(pid: u32, program: &str, waited_ms: u64) -> String {
+    let who = match (pid, program) {
+        (0, _) => "another program has".to_owned(),
+        (_, "") => format!("process {pid}, another program, has"),
+        (_, "baton") => format!("process {pid} (baton) has"),
+        _ => format!("another program, {program} (process {pid}), has"),
+    };
+    format!("{who} the store locked; it did not let go in {waited_ms} ms, and nothing was changed")
 }

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_core::event::Durability;
 use baton_core::journal::{Entry, Head};
@@ -30,6 +30,7 @@ mod fault;
 mod gate;
 #[cfg(target_env = "musl")]
 mod heap;
+mod holder;
 mod news;
 mod read;
 mod schema;
@@ -166,22 +167,29 @@ impl Sqlite {
     }
 
     /// Opens a transaction on what is committed now and reads where the store stands.
-    fn look(&mut self) -> Result<Standing, Error> {
-        self.execute("BEGIN")?;
-        let standing = state::read(&self.connection, &self.path, &self.surroundings);
-        if standing.is_err() {
+    fn look(&mut self, begin: &str) -> Result<Standing, Error> {
+        let begun = Instant::now();
+        let read = || state::read(&self.connection, &self.path, &self.surroundings);
+        let standing = self.execute(begin).and_then(|()| read());
+        standing.map_err(|error| {
             self.roll_back();
-        }
-        standing
+            fault::after(begun, error)
+        })
     }
 
     /// What stands in the gate's protection: one writer's turn.
     fn turn(&mut self, patience: Duration) -> Result<(Held, Standing), Error> {
+        let begun = Instant::now();
         let held = self.gate.enter(patience)?;
         self.follow_file()?;
         self.sync_for(Durability::Process)?;
-        let standing = self.look()?;
-        Ok((held, standing))
+        // At once for writing: SQLite waits for a stranger's lock here, and not where a look
+        // becomes a write. What the gate took is not waited for again.
+        let left = patience.saturating_sub(begun.elapsed());
+        let _ = self.connection.busy_timeout(left);
+        let standing = self.look("BEGIN IMMEDIATE");
+        let _ = self.connection.busy_timeout(SQLITE_PATIENCE);
+        Ok((held, standing?))
     }
 
     /// SQLite lets this be changed between transactions only.
@@ -287,7 +295,7 @@ fn connect(path: &Path, pages: &Arc<AtomicU32>) -> Result<(Connection, (u64, u64
 impl Store for Sqlite {
     fn snapshot(&mut self) -> Result<Box<dyn Snapshot + '_>, Error> {
         self.follow_file()?;
-        let state = self.look()?.state;
+        let state = self.look("BEGIN")?.state;
         Ok(Box::new(Look { store: self, state }))
     }
 
@@ -467,10 +475,12 @@ impl Deciding<'_> {
     fn begin_synced(&mut self) -> Result<(), Error> {
         self.store.roll_back();
         self.store.sync_for(Durability::Power)?;
-        self.store.execute("BEGIN IMMEDIATE")?;
+        let begun = Instant::now();
+        let began = self.store.execute("BEGIN IMMEDIATE");
+        began.map_err(|error| fault::after(begun, error))?;
         let now = state::read(&self.store.connection, &self.store.path, &self.store.surroundings)?;
         if now.state.head != self.standing.state.head {
-            return Err(Error::Busy { pid: 0, waited_ms: 0 });
+            return Err(Error::Disturbed);
         }
         Ok(())
     }

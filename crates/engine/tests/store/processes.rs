@@ -213,7 +213,8 @@ fn a_process_stopped_anywhere_loses_nothing_and_misleads_no_reader() {
         // told that nothing could be read; what they do read is always whole (S11).
         match store.snapshot().map(|snapshot| drop(verified_journal(&*snapshot))) {
             Ok(()) => {}
-            Err(Error::Busy { .. }) => {
+            Err(Error::Locked { pid: named, waited_ms, .. }) => {
+                assert!(waited_ms > 0 && (named == pid || named == 0), "{named}, not {pid}");
                 signal(&child, Signal::CONT);
                 continue;
             }

@@ -5,10 +5,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
+use super::holder;
 use crate::store::Error;
 
 /// For anything but COMMIT: whatever it was, nothing was changed.
@@ -23,8 +25,16 @@ pub(super) fn not_done(path: &Path, error: &rusqlite::Error) -> Error {
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Corrupt { path, detail },
         ErrorCode::DiskFull => Error::Full { path },
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Error::ReadOnly { path },
-        // The gate keeps Baton's own writers apart, so this is another program: a shell.
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy { pid: 0, waited_ms: 0 },
+        // A stranger wrote between our look and our write.
+        ErrorCode::DatabaseBusy if code.extended_code == ffi::SQLITE_BUSY_SNAPSHOT => {
+            Error::Disturbed
+        }
+        // The gate keeps Baton's own writers apart, so this is another program (a shell), or a
+        // process that was stopped while it rewrote the index of the log.
+        // When SQLite has tried for long to read past one, it calls that the locking protocol.
+        ErrorCode::DatabaseBusy
+        | ErrorCode::DatabaseLocked
+        | ErrorCode::FileLockingProtocolFailed => locked(&path),
         ErrorCode::SystemIoFailure if code.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
             Error::Full { path }
         }
@@ -52,6 +62,23 @@ pub(super) fn of_commit(path: &Path, error: &rusqlite::Error) -> Error {
             not_done(path, error)
         }
         _ => Error::OutcomeUnknown { detail: error.to_string() },
+    }
+}
+
+/// How long was waited is known to whoever began it: see [`after`].
+fn locked(path: &Path) -> Error {
+    let pid = holder::of_database(path).unwrap_or(0);
+    Error::Locked { pid, program: holder::program(pid), waited_ms: 0 }
+}
+
+/// The same error with how long was waited before it.
+pub(super) fn after(begun: Instant, error: Error) -> Error {
+    match error {
+        Error::Locked { pid, program, .. } => {
+            let waited_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Error::Locked { pid, program, waited_ms }
+        }
+        other => other,
     }
 }
 

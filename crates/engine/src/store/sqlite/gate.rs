@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::fault;
+use super::{fault, holder};
 use crate::store::Error;
 
 /// How long to stand in line before going to the gate directly.
@@ -164,32 +164,12 @@ impl Gate {
     /// Who has the gate, 0 when it cannot be told. The kernel knows best; the file may still name
     /// the one before, but also names a holder whom the kernel does not show from here.
     fn holder(&self) -> u32 {
-        if let Some(pid) = self.holder_by_kernel() {
+        if let Some(pid) = holder::of_gate(&self.path) {
             return pid;
         }
         let mut text = String::new();
         let read = File::open(&self.path).and_then(|file| file.take(32).read_to_string(&mut text));
         read.ok().and_then(|_| text.trim().parse().ok()).unwrap_or(0)
-    }
-
-    #[cfg(target_os = "linux")]
-    fn holder_by_kernel(&self) -> Option<u32> {
-        let stat = rustix::fs::stat(&self.path).ok()?;
-        let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
-        let file = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
-        // `1: FLOCK  ADVISORY  WRITE 1234 fe:00:613 0 EOF`; those who wait have `->` before FLOCK.
-        std::fs::read_to_string("/proc/locks").ok()?.lines().find_map(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            match words[..] {
-                [_, "FLOCK", _, _, pid, place, ..] if place == file => pid.parse().ok(),
-                _ => None,
-            }
-        })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn holder_by_kernel(&self) -> Option<u32> {
-        None
     }
 
     fn fault(&self, error: io::Error) -> Error {

@@ -1,0 +1,224 @@
+//! Saving uncommitted work under `refs/baton/rescue/…` before anybody may overwrite it.
+//!
+//! Owns the shape of a rescue: a commit on top of HEAD with the files as they lie in the tree, byte
+//! for byte, and, where the index has something else, a second parent with what was staged; so
+//! `git stash apply <reference>` brings it back. All of it goes through one `fast-import`, however
+//! many rescues there are: each call of git is a process. Invariants: the user's index, files, HEAD
+//! and branches are never touched, no filter runs, and what an earlier rescue saved under the same
+//! name stays reachable from it.
+
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use super::read::{Changed, Status};
+use super::write::{Author, check_reference};
+use super::{Error, Git, Oid};
+
+/// What one rescue may save, since it passes through memory.
+pub const RESCUE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// What is to be saved, and as what.
+#[derive(Debug, Clone)]
+pub struct Rescue<'a> {
+    pub changed: Vec<&'a Changed>,
+    pub reference: String,
+    pub message: String,
+}
+
+/// What is at a path, as git would store it: a mode and content, or nothing if it is gone.
+type File = Option<(&'static str, Vec<u8>)>;
+
+impl Git {
+    /// Saves each of these as a commit of its own. All are saved, or an error is returned.
+    pub fn rescue(&self, status: &Status, rescues: &[Rescue<'_>]) -> Result<Vec<Oid>, Error> {
+        let mut left = RESCUE_BYTES_MAX;
+        let mut saves = Vec::with_capacity(rescues.len());
+        for rescue in rescues {
+            check_reference(&rescue.reference)?;
+            let mut files = Vec::with_capacity(rescue.changed.len());
+            for changed in &rescue.changed {
+                let file = read_exactly(self.folder(), &changed.path, &mut left)?;
+                files.push((changed.path.as_str(), file));
+            }
+            saves.push(Save { rescue, files, earlier: None });
+        }
+        if saves.is_empty() {
+            return Ok(Vec::new());
+        }
+        let head = match &status.head {
+            Some(known) => known.clone(),
+            None => self.head()?,
+        };
+        match self.import(head.as_ref(), &saves) {
+            Ok(saved) => Ok(saved),
+            Err(error @ Error::Failed { status: Some(1), .. }) => {
+                // A reference that is there already is not moved away from what it has.
+                for save in &mut saves {
+                    save.earlier =
+                        self.resolve(&format!("{}^{{commit}}", save.rescue.reference))?;
+                }
+                match saves.iter().any(|save| save.earlier.is_some()) {
+                    true => self.import(head.as_ref(), &saves),
+                    false => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn import(&self, head: Option<&Oid>, saves: &[Save<'_>]) -> Result<Vec<Oid>, Error> {
+        let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let seconds = seconds.map_or(0, |since| since.as_secs());
+        let mut stream = Stream { bytes: Vec::new(), marks: 0, seconds };
+        let mut wanted = Vec::with_capacity(saves.len());
+        for save in saves {
+            wanted.push(stream.save(save, head));
+        }
+        for mark in wanted {
+            stream.line(&format!("get-mark :{mark}"));
+        }
+        stream.line("done");
+        let call = self.call("fast-import").options(&["--quiet", "--done"]);
+        let text = call.input(stream.bytes).text()?;
+        let commits: Option<Vec<Oid>> = text.lines().map(Oid::parse).collect();
+        let complete = commits.filter(|commits| commits.len() == saves.len());
+        complete.ok_or(Error::Unexpected { command: "fast-import".into() })
+    }
+}
+
+struct Save<'a> {
+    rescue: &'a Rescue<'a>,
+    files: Vec<(&'a str, File)>,
+    /// What stands under the reference from an earlier rescue of the same claim.
+    earlier: Option<Oid>,
+}
+
+/// What fast-import reads.
+struct Stream {
+    bytes: Vec<u8>,
+    marks: u32,
+    seconds: u64,
+}
+
+impl Stream {
+    fn line(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.bytes.push(b'\n');
+    }
+
+    fn data(&mut self, content: &[u8]) {
+        self.line(&format!("data {}", content.len()));
+        self.bytes.extend_from_slice(content);
+        self.bytes.push(b'\n');
+    }
+
+    /// The commands for one rescue; the mark of its commit.
+    fn save(&mut self, save: &Save<'_>, head: Option<&Oid>) -> u32 {
+        let Rescue { changed, reference, message } = save.rescue;
+        let staged = changed.iter().any(|one| one.hides_staged);
+        let index = staged.then(|| {
+            let mark = self.commit(reference, "What was staged", head, None);
+            let staged = changed.iter().filter_map(|one| Some((one, one.staged.as_ref()?)));
+            for (one, _) in staged.clone().filter(|(_, staged)| staged.is_none()) {
+                self.line(&format!("D {}", quoted(&one.path)));
+            }
+            for (one, staged) in staged {
+                if let Some((mode, blob)) = staged {
+                    self.line(&format!("M {mode} {blob} {}", quoted(&one.path)));
+                }
+            }
+            mark
+        });
+        // On top of what was saved before, so that all of it is found in one place.
+        let below = save.earlier.as_ref().or(head);
+        let mark = self.commit(reference, message, below, index);
+        // What is gone goes first: a folder may stand where a file was.
+        for (path, _) in save.files.iter().filter(|(_, file)| file.is_none()) {
+            self.line(&format!("D {}", quoted(path)));
+        }
+        for (path, file) in &save.files {
+            if let Some((mode, content)) = file {
+                self.line(&format!("M {mode} inline {}", quoted(path)));
+                self.data(content);
+            }
+        }
+        mark
+    }
+
+    fn commit(
+        &mut self,
+        reference: &str,
+        message: &str,
+        below: Option<&Oid>,
+        beside: Option<u32>,
+    ) -> u32 {
+        self.marks += 1;
+        self.line(&format!("commit {reference}"));
+        self.line(&format!("mark :{}", self.marks));
+        let Author { name, email } = Author::baton();
+        self.line(&format!("committer {name} <{email}> {} +0000", self.seconds));
+        self.data(message.as_bytes());
+        if let Some(below) = below {
+            self.line(&format!("from {below}"));
+        }
+        if let (Some(_), Some(beside)) = (below, beside) {
+            self.line(&format!("merge :{beside}"));
+        }
+        if below.is_none() {
+            // Before the first commit there is nothing to build upon but what was staged.
+            self.line("deleteall");
+        }
+        self.marks
+    }
+}
+
+/// A path as fast-import reads it, whatever is in it.
+fn quoted(path: &str) -> String {
+    let mut text = String::with_capacity(path.len() + 2);
+    text.push('"');
+    for character in path.chars() {
+        match character {
+            '"' | '\\' => text.extend(['\\', character]),
+            _ if character.is_ascii_control() => {
+                text.push_str(&format!("\\{:03o}", u32::from(character)));
+            }
+            _ => text.push(character),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// What is at a path; nothing if it is gone or not a thing git stores.
+fn read_exactly(root: &Path, path: &str, left: &mut u64) -> Result<File, Error> {
+    let full = root.join(path);
+    let io = |source| Error::Io { path: full.clone(), source };
+    let metadata = match fs::symlink_metadata(&full) {
+        Ok(metadata) => metadata,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(io(error)),
+    };
+    if metadata.is_symlink() {
+        let target = fs::read_link(&full).map_err(io)?;
+        return Ok(Some(("120000", target.as_os_str().as_bytes().to_vec())));
+    }
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    // Not following: a link put there in between must not make us read its target.
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut options = fs::OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(&full).map_err(io)?;
+    let mut content = Vec::new();
+    file.take(*left + 1).read_to_end(&mut content).map_err(io)?;
+    let too_large = || Error::TooLarge { path: path.to_owned(), limit: RESCUE_BYTES_MAX };
+    *left = left.checked_sub(content.len() as u64).ok_or_else(too_large)?;
+    let executable = metadata.permissions().mode() & 0o100 != 0;
+    Ok(Some((if executable { "100755" } else { "100644" }, content)))
+}

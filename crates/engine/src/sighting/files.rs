@@ -1,0 +1,182 @@
+//! How the files under claims look, and saving what their holders left there.
+//!
+//! Owns every question to git about held paths. However many claims are asked about, git is started
+//! at most three times for each tree: each start is a process. Uncommitted changes of a holder that
+//! may be gone are saved under `refs/baton/rescue/` before anyone may overwrite them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use baton_core::claim::Claim;
+use baton_core::context::{Life, Sighting};
+use baton_core::id::{ClaimId, TreeId};
+use baton_core::pattern::Kind;
+use baton_core::resource::Resource;
+use baton_core::time::{Moment, Span};
+
+use super::RESCUE_PREFIX;
+use crate::failure::Failure;
+use crate::git::{self, Changed, Git, Rescue, Status};
+use crate::workspace::Workspace;
+
+/// What the files of each claim look like; saved first when their holder may be gone.
+pub fn sight(
+    workspace: &mut Workspace,
+    looks: Vec<(Claim, Life)>,
+) -> Result<BTreeMap<ClaimId, Sighting>, Failure> {
+    let mut sightings = BTreeMap::new();
+    let mut trees: BTreeMap<PathBuf, Vec<(Claim, Life)>> = BTreeMap::new();
+    if looks.is_empty() {
+        return Ok(sightings);
+    }
+    let clock = FileClock::now(workspace)?;
+    let mut roots: BTreeMap<TreeId, Option<PathBuf>> = BTreeMap::new();
+    for (claim, life) in looks {
+        let sighting = Sighting { life, dirty: Vec::new(), rescue: None };
+        sightings.insert(claim.claim.clone(), sighting);
+        // Asking git costs a process: not for files that nobody touched while they were held.
+        let tree = &claim.hold.tree;
+        let root = roots.entry(tree.clone()).or_insert_with(|| tree_root(workspace, tree));
+        if let Some(root) = root.clone()
+            && workspace.place.git.is_some()
+            && !untouched(&root, &clock, &claim)
+        {
+            trees.entry(root).or_default().push((claim, life));
+        }
+    }
+    for (root, looks) in trees {
+        look_in_tree(&root, &looks, &mut sightings)?;
+    }
+    Ok(sightings)
+}
+
+fn look_in_tree(
+    root: &Path,
+    looks: &[(Claim, Life)],
+    sightings: &mut BTreeMap<ClaimId, Sighting>,
+) -> Result<(), Failure> {
+    let mut asked: Vec<String> = looks.iter().flat_map(|(claim, _)| prefixes(claim)).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let git = Git::in_tree(root)?;
+    let status = git.status(&asked)?;
+    let mut rescues = Vec::new();
+    for (claim, life) in looks {
+        let Some(sighting) = sightings.get_mut(&claim.claim) else { continue };
+        let changed = changed_under(claim, &status);
+        let literal = |one: &&Changed| Resource::literal(&one.path).ok();
+        sighting.dirty = changed.iter().filter_map(literal).collect();
+        if *life != Life::Alive && !changed.is_empty() {
+            let holder = &claim.hold.holder;
+            let reference = format!("{RESCUE_PREFIX}/{}/{}", holder.session, claim.claim);
+            let message = format!("Uncommitted changes of {} when its claim ended", holder.name);
+            sighting.rescue = Some(reference.clone());
+            rescues.push(Rescue { changed, reference, message });
+        }
+    }
+    save(&git, &status, &rescues)
+}
+
+fn save(git: &Git, status: &Status, rescues: &[Rescue<'_>]) -> Result<(), Failure> {
+    match git.rescue(status, rescues) {
+        // Too much to be saved at once may be saved one by one.
+        Err(git::Error::TooLarge { .. }) if rescues.len() > 1 => {
+            rescues.iter().try_for_each(|one| save(git, status, std::slice::from_ref(one)))
+        }
+        saved => Ok(saved.map(drop)?),
+    }
+}
+
+/// What git is asked about: the literal part bounds where it looks, the pattern then decides.
+fn prefixes(claim: &Claim) -> Vec<String> {
+    let prefix = |resource: &Resource| match resource {
+        Resource::Name { .. } => None,
+        // The whole tree is asked for with the empty path.
+        Resource::Path(pattern) if pattern.kind() == Kind::Glob || pattern.text() == "." => {
+            Some(String::new())
+        }
+        Resource::Path(pattern) => Some(pattern.text().to_owned()),
+    };
+    claim.hold.resources.iter().filter_map(prefix).collect()
+}
+
+fn changed_under<'a>(claim: &Claim, status: &'a Status) -> Vec<&'a Changed> {
+    let held = |one: &&Changed| {
+        Resource::literal(&one.path)
+            .is_ok_and(|path| claim.hold.resources.iter().any(|held| held.overlaps(&path)))
+    };
+    status.changed.iter().filter(held).collect()
+}
+
+/// The folder of a tree, when it is on this machine.
+fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
+    if *tree == workspace.tree {
+        return Some(workspace.place.root.clone());
+    }
+    workspace.place.trees().into_iter().find_map(|(id, root)| (id == tree.0).then_some(root))
+}
+
+/// Every path exists, was written after the grant, and has no uncommitted change. A path that was
+/// never written may be about to be: its claim stays.
+pub(super) fn are_settled(workspace: &mut Workspace, claim: &Claim) -> Result<bool, Failure> {
+    let Some(root) = tree_root(workspace, &claim.hold.tree) else {
+        return Ok(false);
+    };
+    let clock = FileClock::now(workspace)?;
+    let written = |resource: &Resource| {
+        let path = crate::resources::path_on_disk(&root, resource)?;
+        Some(clock.changed_at(&path)? > claim.granted_at)
+    };
+    let all_written = claim.hold.resources.iter().all(|resource| written(resource) == Some(true));
+    if !all_written || workspace.place.git.is_none() {
+        return Ok(false);
+    }
+    let status = Git::in_tree(&root)?.status(&prefixes(claim))?;
+    Ok(changed_under(claim, &status).is_empty())
+}
+
+/// Surely nothing was written, made or removed under this claim. Only single files can be judged
+/// so; a folder or a pattern is asked of git.
+fn untouched(root: &Path, clock: &FileClock, claim: &Claim) -> bool {
+    let old = |resource: &Resource| match resource {
+        Resource::Name { .. } => true,
+        Resource::Path(pattern) if !pattern.is_literal() => false,
+        Resource::Path(pattern) => {
+            let path = root.join(pattern.text());
+            // The nearest thing that exists: a removed file changes the folder it was in.
+            let nearest = path.ancestors().find_map(|path| clock.changed_at(path));
+            nearest.is_some_and(|changed| changed + FILE_TIME_STEP < claim.granted_at)
+        }
+    };
+    claim.hold.resources.iter().all(old)
+}
+
+/// Times of files on the store's clock, which a jump of the wall clock does not move.
+struct FileClock {
+    store: Moment,
+    wall: Moment,
+}
+
+/// File systems count time in steps; what changed within this of a grant counts as after it.
+const FILE_TIME_STEP: Span = Span::seconds(2);
+
+impl FileClock {
+    fn now(workspace: &mut Workspace) -> Result<Self, Failure> {
+        let store = workspace.store.snapshot()?.state().now;
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let wall = wall.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+        Ok(Self { store, wall: Moment(wall) })
+    }
+
+    /// When the file last changed, content or attributes.
+    fn changed_at(&self, path: &Path) -> Option<Moment> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = path.symlink_metadata().ok()?;
+        let seconds = metadata.ctime().max(metadata.mtime());
+        let changed = Moment(u64::try_from(seconds).unwrap_or(0) * 1_000);
+        Some(self.store - self.wall.since(changed))
+    }
+}
