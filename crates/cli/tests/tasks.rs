@@ -277,7 +277,7 @@ const WRONG: &[(i32, &str)] = &[
     (2, "task add x --budget-usd -1"),
     (1, "task add x --after t9"),
     (1, "task add x --paths ../outside"),
-    (4, "task add x --body-file missing"),
+    (2, "task add x --body-file missing"),
     (1, "task show t12"),
     (1, "task show nonsense"),
     (1, "task take t1"),

@@ -105,8 +105,11 @@ fn body(
     let Some(file) = file else {
         return Ok(given);
     };
-    let cannot =
-        |source| Failure::File { doing: "the body cannot be read", path: file.to_owned(), source };
+    let cannot = |error: std::io::Error| {
+        let file = shown(&file.display().to_string());
+        let message = format!("the body cannot be read from {file}: {error}");
+        Problem::usage(message, "name a file that can be read, or - for standard input")
+    };
     // One byte more than fits: the rule then says that it is too long.
     let limit = BODY_BYTES_MAX as u64 + 1;
     let mut bytes = Vec::new();
