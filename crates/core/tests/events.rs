@@ -423,9 +423,9 @@ fn calls_and_subagents() -> [Event; 3] {
             claims: vec![claim_id.clone()],
         },
         Event::SubagentStopped {
-            session: id.clone(),
+            session: id,
             agent: "helper".to_owned(),
-            claims: vec![claim_id.clone()],
+            claims: vec![claim_id],
             notices: vec![NoticeId("n1".to_owned())],
         },
     ]

@@ -23,7 +23,7 @@ use baton_core::time::Span;
 use serde_json::json;
 
 use crate::backlog::{self, best, this};
-use crate::world::World;
+use crate::world::{World, process};
 
 /// Everything that must be said.
 pub(crate) fn paper() -> Paper {
@@ -271,7 +271,7 @@ fn everything_that_is_missing_is_told_at_once() {
 #[test]
 fn only_those_it_is_for_may_accept() {
     let mut world = started();
-    world.begin_as("rex", "main", Some("rex"), Some("review"));
+    world.begin_as("rex", "main", Some("rex"), (Some("review"), process("rex")));
     world.offers("ann", &offering("t1", Some("bob")), None).unwrap();
     assert!(matches!(refused(world.accepts("cat", "t1-h1")), Refused::NotForYou { .. }));
     assert!(matches!(refused(world.accepts("ann", "t1-h1")), Refused::ToYourself { .. }));

@@ -107,7 +107,7 @@ fn moved(
         return Ok(());
     };
     let token = |standing: &Standing| standing.owner.as_ref().map(|owner| owner.token);
-    let before = task.standing.clone();
+    let before = task.standing;
     if let Some(owner) = before.owner.as_ref().filter(|_| token(&before) != token(standing)) {
         write(records, id, |dossier| dossier.close(owner, how, standing))?;
     }

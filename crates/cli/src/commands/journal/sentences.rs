@@ -480,7 +480,7 @@ mod tests {
     #[test]
     fn s20_every_kind_has_words_and_nothing_in_them_acts() {
         let samples =
-            [samples(), more_samples(), shared_samples(), tasks::samples(), handoffs::samples()]
+            [samples(), more_samples(), shared::samples(), tasks::samples(), handoffs::samples()]
                 .concat();
         for kind in KINDS {
             assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
