@@ -12,7 +12,7 @@ use crate::claim::{self, Claim};
 use crate::context::{Context, Proof};
 use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event, Renewal};
 use crate::handoffs::{self, checkpoint};
-use crate::id::{SessionId, TreeId};
+use crate::id::{SessionId, TaskId, TreeId};
 use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
@@ -406,6 +406,9 @@ pub struct Ended {
     pub session: SessionId,
     pub name: String,
     pub released: Vec<Resource>,
+    /// Tasks it offered, which wait for whoever accepts, with what is claimed for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<TaskId>,
     /// Until then the same client gets this session back, with what it held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_until: Option<Moment>,
@@ -434,9 +437,10 @@ pub fn end(
         return Err(Refusal::SessionEnded { session, name, at });
     }
     let grace_until = grace.map(|grace| context.now + grace);
-    let (events, released) = finish(view, &session, EndOfSession::Ended, grace_until, context)?;
+    let Finish { events, released, offered } =
+        finish(view, &session, EndOfSession::Ended, grace_until, context)?;
     let Session { session, name, .. } = session;
-    Ok((events, Ended { session, name, released, grace_until }))
+    Ok((events, Ended { session, name, released, offered, grace_until }))
 }
 
 /// The engine saw that this very process is gone: the session ends and frees what it held.
@@ -453,10 +457,17 @@ pub fn died(
     match still {
         None => Ok((Vec::new(), false)),
         Some(session) => {
-            let (events, _) = finish(view, &session, EndOfSession::Died, None, context)?;
-            Ok((events, true))
+            let finish = finish(view, &session, EndOfSession::Died, None, context)?;
+            Ok((finish.events, true))
         }
     }
+}
+
+/// What follows when a session ends.
+struct Finish {
+    events: Vec<Event>,
+    released: Vec<Resource>,
+    offered: Vec<TaskId>,
 }
 
 fn finish(
@@ -465,7 +476,7 @@ fn finish(
     why: EndOfSession,
     grace_until: Option<Moment>,
     context: &Context,
-) -> Result<(Vec<Event>, Vec<Resource>), Refusal> {
+) -> Result<Finish, Refusal> {
     let (claims, tasks) = held_by(view, &session.session)?;
     let waiters = Query::equal(waiting::BY_SESSION, session.session.as_str(), CLAIMS_MAX);
     let mut events = Vec::new();
@@ -517,7 +528,8 @@ fn finish(
     }
     let session = session.session.clone();
     events.push(Event::SessionEnded { session, at: context.now, why, grace_until });
-    Ok((events, released))
+    let offered = offered.into_iter().map(|task| task.task).collect();
+    Ok(Finish { events, released, offered })
 }
 
 /// Is it offered to others, and its time not over?

@@ -11,6 +11,7 @@ mod backlog;
 mod calls;
 mod claims;
 mod events;
+mod handoff_events;
 mod handoff_model;
 mod handoffs;
 mod lessons;

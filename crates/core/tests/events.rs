@@ -7,9 +7,7 @@ use baton_core::event::{
     EndOfClaim, EndOfDraft, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown, Weight,
 };
 use baton_core::evolve::evolve;
-use baton_core::handoff::{
-    Artifact, Decision, Declined, End, Handoff, Known, Made, Offer, Said, Setting, To, Work,
-};
+use baton_core::handoff::{Offer, To};
 use baton_core::id::{ClaimId, HandoffId, NoticeId, Position, SessionId, TaskId, TreeId, WaiterId};
 use baton_core::journal::{self, Broken, Entry, Hash, Head};
 use baton_core::key::Key;
@@ -21,7 +19,7 @@ use baton_core::operations::Operation;
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
-use baton_core::task::dossier::{Checkpoint, LastCheck, Report};
+use baton_core::task::dossier::Report;
 use baton_core::task::{
     Join, Move, Owner, Renewal as Renewed, Standing, State, Submission, Task, Usd,
 };
@@ -32,6 +30,7 @@ use baton_core::zones::{Policy, Rule, Zone};
 
 use serde_json::json;
 
+use crate::handoff_events;
 use crate::world::{START, World, process, resource, resources};
 
 /// The state the sample journal must give, whatever this Baton has become.
@@ -325,84 +324,7 @@ fn every_event_of_tasks() -> Vec<Event> {
         standing: standing.clone(),
     }));
     events.extend(shared());
-    events.extend(handoffs());
-    events
-}
-
-fn known() -> Known {
-    let work = Work {
-        commit: Some("abc".to_owned()),
-        commits: vec![Made { commit: "abc".to_owned(), subject: "s".to_owned() }],
-        changed: vec!["a".to_owned(), "b".to_owned()],
-        uncommitted: vec!["b".to_owned()],
-        more: true,
-    };
-    let last_check = LastCheck { name: "unit".to_owned(), passed: true, at: START, commit: None };
-    Known {
-        tree: TreeId("t1".to_owned()),
-        seen: true,
-        work,
-        last_check: Some(last_check),
-        claims: resources(["src/"]),
-        notes: Vec::new(),
-    }
-}
-
-fn handoffs() -> Vec<Event> {
-    let (id, task) = (HandoffId("t3-h1".to_owned()), TaskId::numbered(3));
-    let (at, token) = (START, Position { epoch: 2, number: 9 });
-    let why = "why \u{202e}".to_owned();
-    let declined = Declined { by: holder(), at, why: why.clone() };
-    let checkpoint =
-        Checkpoint { at, by: holder(), attempt: 2, note: Some(why.clone()), known: known() };
-    let said = Said {
-        state: "s".to_owned(),
-        changed: Some("c".to_owned()),
-        remaining: "r".to_owned(),
-        next: "n".to_owned(),
-        decisions: vec![Decision { what: "w".to_owned(), why: why.clone() }],
-        blockers: vec!["b".to_owned()],
-        assumptions: vec!["a".to_owned()],
-        constraints: vec!["c".to_owned()],
-        result: Some(json!({ "status": "partial" })),
-        artifacts: vec![Artifact::Path("a".to_owned()), Artifact::Commit("abc".to_owned())],
-        set: vec![Setting { key: "a/b".parse().unwrap(), value: json!(null) }],
-    };
-    let mut events = vec![
-        Event::TaskCheckpointed { task: task.clone(), checkpoint },
-        Event::HandoffDeclined { handoff: id.clone(), declined: declined.clone() },
-    ];
-    for to in [To::Anyone, To::Role("r".to_owned()), To::Session(holder())] {
-        let handoff = Handoff {
-            handoff: id.clone(),
-            task: task.clone(),
-            number: 1,
-            from: holder(),
-            to,
-            attempt: 2,
-            token,
-            offered_at: at,
-            until: at,
-            progress: true,
-            said: said.clone(),
-            known: known(),
-            declined: vec![declined.clone()],
-            end: None,
-        };
-        events.push(Event::HandoffOffered { handoff });
-    }
-    let ends = [
-        End::Accepted { by: holder(), at, token },
-        End::Declined { by: holder(), at, why },
-        End::Withdrawn { at },
-        End::Returned { at },
-        End::Unanswered { at },
-        End::Exhausted { at },
-    ];
-    events.extend(ends.map(|end| {
-        let (handoff, task) = (id.clone(), task.clone());
-        Event::HandoffEnded { handoff, task, end }
-    }));
+    events.extend(handoff_events::samples(&holder()));
     events
 }
 

@@ -162,7 +162,7 @@ impl StateMachineTest for Stories {
     }
 
     fn apply(mut ledger: Ledger, (): &(), act: Act) -> Ledger {
-        ledger.step(act);
+        ledger.step(&act);
         ledger.assert_together();
         ledger.assert_apart();
         ledger
@@ -178,8 +178,8 @@ fn id(index: usize) -> String {
 }
 
 impl Ledger {
-    fn step(&mut self, act: Act) {
-        match act {
+    fn step(&mut self, act: &Act) {
+        match *act {
             Act::Add { path } => {
                 let made = self.world.tally().made;
                 if made < 3 {

@@ -23,7 +23,7 @@ use baton_core::time::Span;
 use serde_json::json;
 
 use crate::backlog::{self, best, this};
-use crate::world::World;
+use crate::world::{World, process};
 
 /// Everything that must be said.
 pub(crate) fn paper() -> Paper {

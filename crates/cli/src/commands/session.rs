@@ -92,10 +92,18 @@ fn end(desk: &mut Desk, wanted: &api::SessionEnd) -> Outcome {
     desk.answer(&ended, |ended: &Ended, colour| {
         let rest = match (ended.grace_until, ended.released.is_empty()) {
             (Some(until), _) => format!("; its claims wait until {}", render::until(until)),
+            (None, true) if !ended.offered.is_empty() => String::new(),
             (None, true) => "; it held nothing".to_owned(),
             (None, false) => format!("; released {}", render::resources(&ended.released)),
         };
-        format!("{} {}{rest}\n", paint("ended", Paint::Green, colour), shown(&ended.name))
+        let waits = match ended.offered.as_slice() {
+            [] => String::new(),
+            offered => {
+                let names: Vec<&str> = offered.iter().map(|task| task.as_str()).collect();
+                format!("; {} waits for whoever accepts it", names.join(", "))
+            }
+        };
+        format!("{} {}{rest}{waits}\n", paint("ended", Paint::Green, colour), shown(&ended.name))
     });
     Ok(ExitCode::SUCCESS)
 }
