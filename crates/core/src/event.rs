@@ -139,6 +139,10 @@ pub enum Event {
     NoticesTold {
         notices: Vec<NoticeId>,
     },
+    /// Whom they were for has ended and does not come back.
+    NoticesDropped {
+        notices: Vec<NoticeId>,
+    },
 
     TaskAdded {
         task: Task,
@@ -327,6 +331,7 @@ impl Event {
             | Self::WaitRenewed { .. }
             | Self::WaitEnded { .. }
             | Self::NoticesTold { .. }
+            | Self::NoticesDropped { .. }
             | Self::LeftoversTold { .. }
             | Self::TasksRenewed { .. }
             | Self::TasksForgotten { .. }
@@ -415,6 +420,7 @@ impl Event {
             Self::WaitEnded { .. } => "wait_ended",
             Self::NoticeSent { .. } => "notice_sent",
             Self::NoticesTold { .. } => "notices_told",
+            Self::NoticesDropped { .. } => "notices_dropped",
             Self::TaskAdded { .. } => "task_added",
             Self::TaskEdited { .. } => "task_edited",
             Self::TaskMoved { .. } => "task_moved",
@@ -462,6 +468,7 @@ pub const KINDS: &[&str] = &[
     "wait_ended",
     "notice_sent",
     "notices_told",
+    "notices_dropped",
     "task_added",
     "task_edited",
     "task_moved",

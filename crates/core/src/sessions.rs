@@ -12,7 +12,7 @@ use crate::claim::{self, Claim};
 use crate::context::{Context, Proof};
 use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event, Renewal};
 use crate::id::{SessionId, TreeId};
-use crate::notices::Notice;
+use crate::notices::{self, Notice};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::scene::Caller;
@@ -247,6 +247,7 @@ pub fn start(
         events.push(Event::AliasBound { alias: Alias { alias, session } });
     }
     events.extend(process_alias(view, &session)?);
+    events.extend(notices::sweep(view, context)?);
     Ok((events, answer))
 }
 
@@ -499,6 +500,9 @@ fn finish(
         }
     }
     let session = session.session.clone();
+    if grace_until.is_none() {
+        events.extend(notices::drop_all(view, &session)?);
+    }
     events.push(Event::SessionEnded { session, at: context.now, why, grace_until });
     Ok((events, released))
 }
