@@ -127,7 +127,7 @@ pub(crate) fn hints(common: &Common) -> Hints {
     }
 }
 
-fn operation(common: &Common) -> Result<Option<String>, Problem> {
+pub(crate) fn operation(common: &Common) -> Result<Option<String>, Problem> {
     use baton_core::operations::ID_BYTES_MAX;
     match &common.op_id {
         Some(id) if id.is_empty() || id.len() > ID_BYTES_MAX || id.contains(char::is_control) => {

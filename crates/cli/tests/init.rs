@@ -409,3 +409,22 @@ fn a_bad_address_is_told_without_its_password() {
     }
     assert!(!scratch.store().exists());
 }
+
+#[test]
+fn s12_a_retry_of_init_gets_the_first_answer() {
+    let scratch = Scratch::repository();
+    let words = ["init", "--yes", "--op-id", "0190-init", "--json"];
+    let first = scratch.baton(&words).ok();
+    assert_eq!(first.json()["made"], true);
+    let again = scratch.baton(&words).ok();
+    assert_eq!(again.out, first.out, "the first answer, also where a new one would differ");
+    let entries = scratch.baton(&["journal"]).ok().out.lines().count();
+    scratch.baton(&words).ok();
+    assert_eq!(scratch.baton(&["journal"]).ok().out.lines().count(), entries);
+    let other = ["init", "--yes", "--new", "--op-id", "0190-init"];
+    let taken = scratch.baton(&other).refused(1);
+    assert!(taken.err.contains("for another request"), "{taken:?}");
+    scratch.baton(&["init", "--yes", "--op-id", "two"]).ok();
+    scratch.baton(&["init", "--yes", "--op-id", ""]).refused(2);
+    scratch.baton(&["journal", "verify"]).ok();
+}

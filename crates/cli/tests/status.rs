@@ -45,10 +45,10 @@ fn one_screen_tells_it_all() {
       bob is gone and holds 1 claim until somebody asks
 
     Sessions
-      NAME   CLIENT  STATE  CLAIMS  LAST SEEN  ROLE
-      alice  -       live   1       TIME ago
-      bob    -       gone   1       TIME ago
-      carol  -       live   0       TIME ago
+      NAME   CLIENT  STATE  CLAIMS  LAST ACT  ROLE
+      alice  -       live   1       within TIME
+      bob    -       gone   1       within TIME
+      carol  -       live   0       within TIME
 
     Claims
       WHAT                WHO    ENDS    WHY

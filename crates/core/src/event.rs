@@ -141,6 +141,10 @@ pub enum Event {
     NoticesTold {
         notices: Vec<NoticeId>,
     },
+    /// Whom they were for has ended and does not come back.
+    NoticesDropped {
+        notices: Vec<NoticeId>,
+    },
 
     TaskAdded {
         task: Box<Task>,
@@ -352,6 +356,7 @@ impl Event {
             | Self::WaitRenewed { .. }
             | Self::WaitEnded { .. }
             | Self::NoticesTold { .. }
+            | Self::NoticesDropped { .. }
             | Self::LeftoversTold { .. }
             | Self::TasksRenewed { .. }
             | Self::TasksForgotten { .. }
@@ -444,6 +449,7 @@ impl Event {
             Self::WaitEnded { .. } => "wait_ended",
             Self::NoticeSent { .. } => "notice_sent",
             Self::NoticesTold { .. } => "notices_told",
+            Self::NoticesDropped { .. } => "notices_dropped",
             Self::TaskAdded { .. } => "task_added",
             Self::TaskEdited { .. } => "task_edited",
             Self::TaskMoved { .. } => "task_moved",
@@ -495,6 +501,7 @@ pub const KINDS: &[&str] = &[
     "wait_ended",
     "notice_sent",
     "notices_told",
+    "notices_dropped",
     "task_added",
     "task_edited",
     "task_moved",

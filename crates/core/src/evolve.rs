@@ -41,16 +41,12 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::ClaimEnded { .. }
         | Event::LeftoversTold { .. } => evolve_claim(records, event),
 
-        Event::WaitQueued { waiter } => put(records, waiter),
-        Event::WaitRenewed { waiter, lease_until } => {
-            change(records, waiter.as_str(), |waiter: &mut Waiter| {
-                waiter.lease_until = *lease_until;
-            })
+        Event::WaitQueued { .. } | Event::WaitRenewed { .. } | Event::WaitEnded { .. } => {
+            evolve_queue(records, event)
         }
-        Event::WaitEnded { waiter, .. } => records.delete(Waiter::KIND, waiter.as_str()),
 
         Event::NoticeSent { notice } => put(records, notice),
-        Event::NoticesTold { notices } => {
+        Event::NoticesTold { notices } | Event::NoticesDropped { notices } => {
             notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
         }
 
@@ -144,6 +140,19 @@ fn shared(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
         }
 
         Event::NoteAdded { note } => put(records, note),
+        _ => Ok(()),
+    }
+}
+
+fn evolve_queue(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::WaitQueued { waiter } => put(records, waiter),
+        Event::WaitRenewed { waiter, lease_until } => {
+            change(records, waiter.as_str(), |waiter: &mut Waiter| {
+                waiter.lease_until = *lease_until;
+            })
+        }
+        Event::WaitEnded { waiter, .. } => records.delete(Waiter::KIND, waiter.as_str()),
         _ => Ok(()),
     }
 }

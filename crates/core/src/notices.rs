@@ -8,14 +8,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
+use crate::context::Context;
+use crate::event::Event;
 use crate::handoff::End;
 use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId};
+use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::sessions::{Life, Session};
 use crate::time::Moment;
-use crate::view::{Index, Kind, Query, Record};
+use crate::view::{Index, Kind, Query, Record, View, get, scan};
 
 /// How many notices one reply carries at the most; the rest come with the next.
 pub const TOLD_MAX: u32 = 20;
+
+/// How many notices one sweep looks at.
+const SWEPT_MAX: u32 = 32;
+const DROPPED_MAX: u32 = 10_000;
 
 pub const BY_SESSION: Index = "notice.session";
 
@@ -77,4 +85,54 @@ pub fn waiting_for(session: &SessionId, agent: Option<&str>, limit: u32) -> Quer
 
 fn addressee(session: &SessionId, agent: Option<&str>) -> String {
     agent.map_or_else(|| session.0.clone(), |agent| format!("{session}/{agent}"))
+}
+
+/// All that waits to be told to a session and its subagents: it ends, and nobody will ask for it.
+pub(crate) fn drop_all(view: &dyn View, session: &SessionId) -> Result<Option<Event>, Refusal> {
+    let subagents = Query::Scan {
+        index: BY_SESSION,
+        from: format!("{session}/"),
+        until: format!("{session}0"),
+        after: None,
+        limit: DROPPED_MAX,
+    };
+    let mut notices: Vec<Notice> = scan(view, waiting_for(session, None, DROPPED_MAX))?;
+    notices.extend(scan::<Notice>(view, subagents)?);
+    Ok(dropped(notices))
+}
+
+/// Notices for sessions that ended and whose grace is over. A few at a time, from anywhere among
+/// them: what one sweep does not see, a later one will.
+pub(crate) fn sweep(view: &dyn View, context: &Context) -> Result<Option<Event>, Refusal> {
+    let page = |from: String| Query::Scan {
+        index: BY_SESSION,
+        from,
+        until: "\u{10ffff}".to_owned(),
+        after: None,
+        limit: SWEPT_MAX,
+    };
+    // Ids of sessions begin with a letter of their kind and go on in hexadecimal digits.
+    let mut notices: Vec<Notice> = scan(view, page(format!("s{}", context.fresh.hex(9, 4))))?;
+    if notices.is_empty() {
+        notices = scan(view, page(String::new()))?;
+    }
+    let mut gone = Vec::new();
+    for notice in notices {
+        let over = match get::<Session>(view, notice.to.as_str())?.map(|session| session.life) {
+            Some(Life::Live) => false,
+            Some(Life::Ended { grace_until, .. }) => {
+                grace_until.is_none_or(|until| context.now >= until)
+            }
+            None => true,
+        };
+        if over {
+            gone.push(notice);
+        }
+    }
+    Ok(dropped(gone))
+}
+
+fn dropped(notices: Vec<Notice>) -> Option<Event> {
+    let notices: Vec<NoticeId> = notices.into_iter().map(|notice| notice.notice).collect();
+    (!notices.is_empty()).then_some(Event::NoticesDropped { notices })
 }

@@ -13,7 +13,7 @@ use crate::context::{Context, Proof};
 use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event, Renewal};
 use crate::handoffs::{self, checkpoint};
 use crate::id::{SessionId, TaskId, TreeId};
-use crate::notices::Notice;
+use crate::notices::{self, Notice};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::scene::Caller;
@@ -248,6 +248,7 @@ pub fn start(
         events.push(Event::AliasBound { alias: Alias { alias, session } });
     }
     events.extend(process_alias(view, &session)?);
+    events.extend(notices::sweep(view, context)?);
     Ok((events, answer))
 }
 
@@ -527,6 +528,9 @@ fn finish(
         }
     }
     let session = session.session.clone();
+    if grace_until.is_none() {
+        events.extend(notices::drop_all(view, &session)?);
+    }
     events.push(Event::SessionEnded { session, at: context.now, why, grace_until });
     let offered = offered.into_iter().map(|task| task.task).collect();
     Ok(Finish { events, released, offered })

@@ -1,12 +1,13 @@
 //! Stories about claims: who excludes whom, how far, for how long, and what is left behind.
 
 use baton_core::check::{Because, Verdict};
-use baton_core::claims::letting_go::{Target, Which};
+use baton_core::claims::letting_go::{self, Target, Which};
 use baton_core::context::ForeignLock;
 use baton_core::event::{EndOfClaim, Event};
 use baton_core::notices::News;
 use baton_core::refusal::Refusal;
 use baton_core::time::Span;
+use baton_core::view::View;
 
 use crate::world::{World, resource};
 
@@ -223,9 +224,8 @@ fn a_revoke_is_a_persons_and_the_holder_is_told() {
     let claim = world.claim("ann", ["a"]).granted().claim;
     let context = world.context(Some("ann"));
     let target = Target::Claim(claim);
-    let refused = world.decide(context, |view, context| {
-        baton_core::claims::letting_go::revoke(view, &target, "", context)
-    });
+    let refused =
+        world.decide(context, |view, context| letting_go::revoke(view, &target, "", context));
     assert!(matches!(refused, Err(Refusal::NeedsPerson { .. })));
     world.revoke(&target).unwrap();
     assert!(matches!(world.acts("ann").notices[0].news, News::Lost { to: None, .. }));
@@ -339,4 +339,32 @@ fn bad_requests_are_refused() {
     assert!(matches!(refusal, Refusal::OutOfRange { what: "ttl", .. }));
     let refusal = world.claim("ann", ["a"]).priority(10).refused();
     assert!(matches!(refusal, Refusal::OutOfRange { what: "priority", .. }));
+}
+
+#[test]
+fn a_claim_settles_only_as_it_was_seen() {
+    let mut world = World::with(["ann", "bob"]);
+    world.claim("ann", ["a"]).in_tree().granted();
+    let seen = world.claims_of("ann").remove(0);
+    world.pass(Span::minutes(20));
+    world.acts("ann");
+    assert!(!world.settle_seen(&seen), "it was renewed in between");
+    let seen = world.claims_of("ann").remove(0);
+    assert!(world.settle_seen(&seen));
+    assert!(!world.settle_seen(&seen), "once");
+    // Its holder had written meanwhile: it has it back, if nobody took it.
+    let back = |world: &mut World| {
+        let context = world.context(None);
+        let rule = |view: &dyn View, context: &_| letting_go::unsettled(view, &seen, context);
+        world.decide(context, rule).unwrap()
+    };
+    assert!(back(&mut world));
+    assert_eq!(world.claims_of("ann")[0].hold, seen.hold);
+    world.let_go("ann", &Which::All, None).unwrap();
+    world.claim("bob", ["a"]).in_tree().granted();
+    assert!(!back(&mut world));
+    world.release("bob", ["a"]).unwrap();
+    world.end("ann", None).unwrap();
+    assert!(!back(&mut world), "nobody is there to have it back");
+    world.audit();
 }

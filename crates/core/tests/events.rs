@@ -181,6 +181,7 @@ fn every_kind() -> Vec<Event> {
         Event::NoticeSent { notice: asked },
         Event::NoticeSent { notice: lost },
         Event::NoticesTold { notices: vec![NoticeId("n1".to_owned())] },
+        Event::NoticesDropped { notices: vec![NoticeId("n1".to_owned())] },
         Event::OperationAnswered {
             operation: Operation {
                 operation: "op".to_owned(),

@@ -5,6 +5,7 @@ use baton_core::context::Proof;
 use baton_core::refusal::Refusal;
 use baton_core::sessions::{self, GRACE, Life};
 use baton_core::time::Span;
+use baton_core::view::Record;
 
 use crate::world::{World, process};
 
@@ -133,4 +134,29 @@ fn texts_that_could_act_on_a_reader_are_refused() {
             world.decide(context, |view, context| sessions::start(view, &request, context));
         assert!(answer.is_err(), "{name:?}");
     }
+}
+
+#[test]
+fn what_nobody_will_read_is_dropped() {
+    let mut world = World::with(["ann", "bob", "cat"]);
+    let notices = |world: &World| {
+        world.store.rows().filter(|row| row.kind == baton_core::notices::Notice::KIND).count()
+    };
+    for who in ["ann", "ann/helper", "bob"] {
+        world.claim(who, [&*who.replace('/', "-")]).granted();
+    }
+    for path in ["ann", "ann-helper", "bob"] {
+        world.ask("cat", path).unwrap();
+    }
+    assert_eq!(notices(&world), 3);
+    assert!(world.dies("ann"));
+    assert_eq!(notices(&world), 1, "those of its subagents go with it");
+    // While it may come back its note waits for it; then whoever starts next clears it away.
+    world.end("bob", Some(GRACE)).unwrap();
+    world.start("dan", "main");
+    assert_eq!(notices(&world), 1);
+    world.pass(GRACE);
+    world.start("eve", "main");
+    assert_eq!(notices(&world), 0);
+    world.audit();
 }

@@ -468,8 +468,14 @@ impl World {
     }
 
     pub(crate) fn settle(&mut self, claim: &ClaimId) {
+        let seen = self.claims().into_iter().find(|one| one.claim == *claim).unwrap();
+        self.settle_seen(&seen);
+    }
+
+    /// The claim is settled if it still is as it was seen.
+    pub(crate) fn settle_seen(&mut self, seen: &Claim) -> bool {
         let context = self.context(None);
-        self.decide(context, |view, context| letting_go::settled(view, claim, context)).unwrap();
+        self.decide(context, |view, context| letting_go::settled(view, seen, context)).unwrap()
     }
 
     pub(crate) fn check(

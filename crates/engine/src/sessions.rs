@@ -4,6 +4,7 @@
 //! the store.
 
 use baton_core::calls::{self, CALL_LIMIT_DEFAULT, Called};
+use baton_core::claim::Claim;
 use baton_core::claims::letting_go::Target;
 use baton_core::context::{Actor, Context, Life as Seen, Observed};
 use baton_core::event::Event;
@@ -236,7 +237,9 @@ pub struct Seat {
     pub state: SeatState,
     pub claims: usize,
     pub started_at: Moment,
-    pub last_act_at: Moment,
+    /// Its last act that left a record. Acts that change nothing leave none: it may have acted
+    /// since, for as long as half its lease.
+    pub last_recorded_at: Moment,
     /// In a tool call, which keeps its leases alive until then at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_until: Option<Moment>,
@@ -276,7 +279,7 @@ pub fn list(workspace: &mut Workspace, all: bool) -> Result<Seats, Failure> {
         });
         let mut seats = Vec::with_capacity(found.len());
         for session in found {
-            let claims: Vec<baton_core::claim::Claim> =
+            let claims: Vec<Claim> =
                 scan(view, baton_core::claim::of_session(&session.session, LISTED_MAX))?;
             let dead = || {
                 session
@@ -291,13 +294,13 @@ pub fn list(workspace: &mut Workspace, all: bool) -> Result<Seats, Failure> {
                 Life::Live if context.now >= session.expires_at => SeatState::Idle,
                 Life::Live => SeatState::Live,
             };
-            seats.push(seat(session, state, claims.len(), context.now));
+            seats.push(seat(session, state, &claims, context.now));
         }
         Ok(Seats { sessions: seats })
     })
 }
 
-fn seat(session: Session, state: SeatState, claims: usize, now: Moment) -> Seat {
+fn seat(session: Session, state: SeatState, claims: &[Claim], now: Moment) -> Seat {
     Seat {
         busy_until: session.busy_until(now),
         session: session.session,
@@ -309,9 +312,12 @@ fn seat(session: Session, state: SeatState, claims: usize, now: Moment) -> Seat 
         host: session.host,
         pid: session.process.map(|process| process.pid),
         state,
-        claims,
+        claims: claims.len(),
         started_at: session.started_at,
-        last_act_at: session.renewed_at,
+        last_recorded_at: claims
+            .iter()
+            .map(|claim| claim.renewed_at)
+            .fold(session.renewed_at, Moment::max),
     }
 }
 
@@ -320,8 +326,8 @@ pub fn whoami(workspace: &mut Workspace, actor: &Actor) -> Result<Seat, Failure>
     let (session, claims, now) = workspace.look(actor, Observed::default(), |view, context| {
         let caller = baton_core::scene::Caller::read(view, context)?;
         let query = baton_core::claim::of_session(&caller.session.session, LISTED_MAX);
-        let claims: Vec<baton_core::claim::Claim> = scan(view, query)?;
-        Ok((caller.session, claims.len(), context.now))
+        let claims: Vec<Claim> = scan(view, query)?;
+        Ok((caller.session, claims, context.now))
     })?;
-    Ok(seat(session, SeatState::Live, claims, now))
+    Ok(seat(session, SeatState::Live, &claims, now))
 }

@@ -6,7 +6,7 @@
 
 use baton_core::calls;
 use baton_core::claim::{self, Claim, Holder, Scope};
-use baton_core::claims::letting_go::Target;
+use baton_core::claims::letting_go::{self, Target};
 use baton_core::context::{Actor, ForeignLock, Life, Observed};
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::refusal::{Held, Refusal};
@@ -22,6 +22,8 @@ use crate::process::{Identity, Machine, State};
 use crate::workspace::Workspace;
 
 pub mod files;
+#[cfg(test)]
+mod tests;
 
 /// Saved changes of dead or absent holders live under this.
 pub const RESCUE_PREFIX: &str = "refs/baton/rescue";
@@ -219,10 +221,24 @@ fn settle(workspace: &mut Workspace, id: &ClaimId) -> Result<bool, Failure> {
     if claim.hold.scope != Scope::Tree || !files::are_settled(workspace, &claim)? {
         return Ok(false);
     }
-    workspace.decide(&Actor::default(), Observed::default(), |view, context| {
-        baton_core::claims::letting_go::settled(view, id, context)
+    end_settled(workspace, claim)
+}
+
+/// Ends a claim as it was seen. Its holder may have written again after the look and before the
+/// end: then it gets the claim back before anyone else is let in.
+fn end_settled(workspace: &mut Workspace, seen: Claim) -> Result<bool, Failure> {
+    let ended = workspace.decide(&Actor::default(), Observed::default(), |view, context| {
+        letting_go::settled(view, &seen, context)
     })?;
-    Ok(true)
+    let looks = vec![(seen.clone(), Life::Alive)];
+    let dirty = files::sight(workspace, looks)?.into_values().any(|one| !one.dirty.is_empty());
+    if !ended || !dirty {
+        return Ok(ended);
+    }
+    let back = workspace.decide(&Actor::default(), Observed::default(), |view, context| {
+        letting_go::unsettled(view, &seen, context)
+    })?;
+    Ok(!back)
 }
 
 /// Lock files of other tools beside what is asked for.

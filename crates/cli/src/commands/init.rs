@@ -6,16 +6,19 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use baton_core::context::{Actor, Context, Observed};
+use baton_core::operations;
 use baton_core::policy::{Change, Standing};
 use baton_core::refusal::Refusal;
+use baton_core::view::{View, parse};
 use baton_core::zones::{Policy, Rule};
 use baton_engine::failure::Failure;
 use baton_engine::place::workspace_file::WorkspaceId;
 use baton_engine::setup::{self, Choice, Config, Plan};
 use baton_engine::survey::Proposed;
-use baton_engine::workspace::Workspace;
+use baton_engine::workspace::{Retry, Workspace};
 use baton_engine::{policy, user_config, whoami};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -23,7 +26,7 @@ use crate::desk::{self, Outcome, hints, remark};
 use crate::render::{Paint, colour_wanted, paint, shown, table};
 use crate::words::Problem;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Serialize, clap::Args)]
 pub(crate) struct Init {
     /// Take the proposal and ask nothing
     #[arg(long)]
@@ -40,33 +43,38 @@ pub(crate) struct Init {
 }
 
 /// What `init` answers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Done {
     workspace: String,
     tree: String,
     store: String,
     made: bool,
     config: Config,
-    policy: &'static str,
+    policy: String,
     zones: Vec<Proposed>,
     /// Whether there is somebody to share the file with.
-    #[serde(skip)]
     in_git: bool,
     /// Why the policy was not changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<Value>,
 }
 
 pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     let mut choice = choice(wanted)?;
+    let operation = desk::operation(common)?;
+    let retry = operation.map(|operation| Retry::of(&operation, "init", wanted));
     let plan = setup::plan(&desk::folder(common)?)?;
-    if plan.written.is_none() {
-        propose(&plan, wanted)?;
-    }
     let address = match &plan.site.within {
         Some(place) => user_config::address_for(place)?,
         None => user_config::address()?,
     };
+    if let Some(done) = earlier(&plan, address.as_deref(), retry.as_ref())? {
+        desk::answer(common.json, &done, done_words);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if plan.written.is_none() {
+        propose(&plan, wanted)?;
+    }
     let made = match setup::make_in(&plan.site, address.as_deref(), &choice) {
         Err(Failure::KnownThere { workspaces }) if desk::can_ask() => {
             choice = joined(&workspaces)?;
@@ -93,11 +101,14 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         store: workspace.store.describe(),
         made,
         config,
-        policy,
+        policy: policy.to_owned(),
         zones,
         in_git: workspace.place.git.is_some(),
         refused: refused.as_ref().map(|problem| problem.document()["refused"].clone()),
     };
+    if let (Some(retry), None) = (&retry, &refused) {
+        remember(&mut workspace, retry, &done)?;
+    }
     desk::answer(common.json, &done, done_words);
     if plan.repositories_below > 0 {
         remark(&format!(
@@ -109,6 +120,33 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         None => Ok(ExitCode::SUCCESS),
         Some(problem) => Ok(desk::say_problem(&problem, false)),
     }
+}
+
+/// What was answered under the same operation id, if the workspace is there to remember it.
+fn earlier(
+    plan: &Plan,
+    address: Option<&str>,
+    retry: Option<&Retry>,
+) -> Result<Option<Done>, Problem> {
+    let (Some(place), Some(retry)) = (&plan.site.within, retry) else {
+        return Ok(None);
+    };
+    let mut workspace = Workspace::open_at(place.clone(), address)?;
+    let done = workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        let Retry { operation, request_hash } = retry;
+        let kept = operations::answered(view, operation, "", request_hash)?;
+        Ok(kept.map(|kept| parse(&kept)).transpose()?)
+    })?;
+    Ok(done)
+}
+
+fn remember(workspace: &mut Workspace, retry: &Retry, done: &Done) -> Result<(), Problem> {
+    let (nobody, unseen) = (Actor::default(), Observed::default());
+    let answer = serde_json::to_value(done).unwrap_or_default();
+    let kept = |_: &Value| true;
+    let rule = |_: &dyn View, _: &Context| Ok((Vec::new(), answer));
+    workspace.decide_once(&nobody, unseen, Some(retry), kept, rule)?;
+    Ok(())
 }
 
 fn choice(wanted: &Init) -> Result<Choice, Problem> {
@@ -266,7 +304,7 @@ fn done_words(done: &Done, colour: bool) -> String {
             let _ = writeln!(text, "{}  baton.toml ({} zones)", good("kept"), done.zones.len());
         }
     }
-    let policy = match done.policy {
+    let policy = match done.policy.as_str() {
         "in_force" => "baton.toml is in force",
         "unchanged" => "baton.toml is in force, as before",
         _ => "the policy approved before stays in force",

@@ -166,11 +166,11 @@ pub(crate) fn sessions_table(seats: &[Seat], colour: bool) -> String {
                 seat.role.as_deref().map(shown).unwrap_or_else(|| "-".to_owned()),
                 state_word(seat).to_owned(),
                 seat.claims.to_string(),
-                render::ago(seat.last_act_at),
+                format!("within {}", render::wall_clock().since(seat.last_recorded_at)),
             ]
         })
         .collect();
-    table(&["NAME", "SESSION", "CLIENT", "ROLE", "STATE", "CLAIMS", "LAST SEEN"], &rows, colour)
+    table(&["NAME", "SESSION", "CLIENT", "ROLE", "STATE", "CLAIMS", "LAST ACT"], &rows, colour)
 }
 
 pub(crate) fn state_word(seat: &Seat) -> &'static str {

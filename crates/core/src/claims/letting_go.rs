@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::granting::{Terms, changed, grant, notice, settle};
 use super::{REASON_BYTES_MAX, obstacles};
 use crate::claim::{self, Claim, Holder};
-use crate::context::Context;
+use crate::context::{Actor, Context};
 use crate::event::{EndOfClaim, Event, Renewal};
 use crate::id::{ClaimId, SessionId, Token};
 use crate::notices::{News, Notice};
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::{Caller, Scene};
-use crate::sessions::Session;
+use crate::sessions::{Life, Session};
 use crate::time::Moment;
 use crate::view::{View, get, scan};
 use crate::waiting::Waiter;
@@ -408,14 +408,46 @@ fn targeted(view: &dyn View, target: &Target, context: &Context) -> Result<Vec<C
     }
 }
 
-/// The paths of a tree claim were changed and are clean again: it has done its work.
+/// The paths of a tree claim were changed and are clean again: it has done its work. It ends only
+/// as it was when its files were looked at: who used it meanwhile is not done with it.
 pub fn settled(
     view: &dyn View,
-    claim: &ClaimId,
+    seen: &Claim,
     context: &Context,
-) -> Result<(Vec<Event>, ()), Refusal> {
-    let claim = get::<Claim>(view, claim.as_str())?;
-    let tree = |claim: &Claim| claim.hold.scope == claim::Scope::Tree;
-    let ended = claim.filter(tree).map(|claim| claim.ends(EndOfClaim::Settled, context));
-    Ok((ended.into_iter().collect(), ()))
+) -> Result<(Vec<Event>, bool), Refusal> {
+    let now = get::<Claim>(view, seen.claim.as_str())?;
+    let same = now.filter(|now| now == seen && now.hold.scope == claim::Scope::Tree);
+    let ended = same.map(|claim| claim.ends(EndOfClaim::Settled, context));
+    let any = ended.is_some();
+    Ok((ended.into_iter().collect(), any))
+}
+
+/// The files of a claim that was just settled have changes again: its holder wrote them while it
+/// was looked at, and gets it back, unless somebody has it by now. True when it did.
+pub fn unsettled(
+    view: &dyn View,
+    was: &Claim,
+    context: &Context,
+) -> Result<(Vec<Event>, bool), Refusal> {
+    let holder = &was.hold.holder;
+    let session = get::<Session>(view, holder.session.as_str())?;
+    if session.is_none_or(|session| session.life != Life::Live) {
+        return Ok((Vec::new(), false));
+    }
+    let mut holders_own = context.clone();
+    holders_own.actor = Actor::default();
+    holders_own.observed.complete = true;
+    let scene = Scene::read(view, &was.hold.resources, &holders_own)?;
+    let judgement = scene.judge(&was.hold, &holders_own)?;
+    if !judgement.blockers.is_empty() || !judgement.scarce.is_empty() {
+        return Ok((Vec::new(), false));
+    }
+    let mut events = Vec::new();
+    let terms = Terms { ttl: was.ttl, reason: &was.reason, task: &was.task };
+    grant(&scene, was.hold.clone(), &terms, &judgement.run_out, &mut events, &holders_own);
+    // The call it was in goes on keeping it.
+    if let Some(Event::ClaimGranted { claim }) = events.last_mut() {
+        claim.busy_until = was.busy_until;
+    }
+    Ok((events, true))
 }

@@ -293,6 +293,10 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
                 }
             }
         }
+        Event::NoticesDropped { notices } => {
+            let count = counted(notices.len() as u64, "note", "notes");
+            format!("{actor} dropped {count} for a session that does not come back")
+        }
         Event::NoticesTold { notices } => {
             format!("{actor} was told {}", counted(notices.len() as u64, "note", "notes"))
         }

@@ -228,7 +228,7 @@ fn sessions(seats: &[Seat], now: Moment) -> Section {
             kind,
             state_word(seat).to_owned(),
             seat.claims.to_string(),
-            format!("{} ago", now.since(seat.last_act_at)),
+            format!("within {}", now.since(seat.last_recorded_at)),
             seat.role.as_deref().map(shown).unwrap_or_default(),
         ];
         (cells, tint)
@@ -236,7 +236,7 @@ fn sessions(seats: &[Seat], now: Moment) -> Section {
     let rows: Vec<_> = seats.iter().map(row).collect();
     Section {
         title: "Sessions".to_owned(),
-        headings: vec!["NAME", "CLIENT", "STATE", "CLAIMS", "LAST SEEN", "ROLE"],
+        headings: vec!["NAME", "CLIENT", "STATE", "CLAIMS", "LAST ACT", "ROLE"],
         cap: rows.len(),
         rows,
         more: "baton session list",
