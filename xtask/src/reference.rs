@@ -9,11 +9,12 @@ use crate::run;
 pub(crate) const HELP: &str = "\
 cargo xtask reference
 
-Writes docs/reference/commands.md and docs/reference/replies.json from the definitions in the code.
+Writes docs/reference/commands.md, replies.json and messages.json from the definitions in the code.
 ";
 
 /// Each page, and what the binary is asked for it.
-const PAGES: &[(&str, &[&str])] = &[("commands.md", &[]), ("replies.json", &["--schemas"])];
+const PAGES: &[(&str, &[&str])] =
+    &[("commands.md", &[]), ("replies.json", &["--schemas"]), ("messages.json", &["--messages"])];
 
 pub(crate) fn act(words: &[String]) -> Result<(), Failure> {
     if let Some(word) = words.first() {

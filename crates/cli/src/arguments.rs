@@ -38,6 +38,12 @@ Claims:
   ask        Ask a holder to let go
   revoke     Take claims away (a person's right)
 
+Shared:
+  state      Values everyone sees, with versions: get, set, append, merge, watch, publish
+  once       Run a command unless it has succeeded under this key
+  note       Write down a decision, a lesson or progress
+  notes      Read what was written down, newest last
+
 Sessions:
   session    start, end, list, whoami
   person     Make a token that proves a person where there is no terminal
@@ -56,7 +62,7 @@ More:
 Options:
 {options}
 
-Exit codes: 0 done · 1 refused · 2 usage · 3 stale token · 4 no answer, or outcome unknown.
+Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer, or outcome unknown.
 `baton COMMAND --help` tells more. The guide is in docs/guide of the project.
 ";
 
@@ -125,6 +131,24 @@ pub(crate) enum Command {
     /// File, take and finish tasks
     #[command(subcommand)]
     Task(crate::commands::task::Task),
+    /// Values everyone sees, with versions
+    #[command(subcommand)]
+    State(crate::commands::state::State),
+    /// Run a command unless it has succeeded under this key
+    ///
+    /// One runs at a time; the others are refused, or wait. After a success everyone gets the
+    /// recorded end of its output and exit code 0. A command that ran and failed gives its own exit
+    /// code, 128 and the signal when it was killed, 127 when it is not there, 126 when it cannot be
+    /// run; it may be tried again. A success whose turn was lost meanwhile is not recorded: exit 3.
+    /// With --json the output goes to standard error, and what came of it to standard output.
+    Once(api::shared::Once),
+    /// The command of `once`
+    #[command(hide = true)]
+    OnceCommand(crate::commands::once::OnceCommand),
+    /// Write down a decision, a lesson or progress
+    Note(api::shared::Note),
+    /// Read what was written down, newest last
+    Notes(api::shared::Notes),
     /// Start, end and list sessions
     #[command(subcommand)]
     Session(crate::commands::session::Session),

@@ -15,10 +15,13 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod init;
 pub(crate) mod journal;
+pub(crate) mod notes;
+pub(crate) mod once;
 pub(crate) mod person;
 pub(crate) mod policy;
 pub(crate) mod reference;
 pub(crate) mod session;
+pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod task;
@@ -43,6 +46,11 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Claims(wanted) => claims::list(&mut Desk::open(common)?, &wanted),
         Command::Why { path } => claims::why(&mut Desk::open(common)?, &path),
         Command::Task(wanted) => task::run(common, wanted),
+        Command::State(wanted) => state::run(common, &wanted),
+        Command::Once(wanted) => once::run(common, &wanted),
+        Command::OnceCommand(wanted) => once::become_command(&wanted),
+        Command::Note(wanted) => notes::add(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Notes(wanted) => notes::list(&mut Desk::open(common)?, &wanted),
         Command::Session(wanted) => session::run(common, &wanted),
         Command::Person(wanted) => person::run(common, &wanted),
         Command::Init(wanted) => init::run(common, &wanted),

@@ -61,6 +61,41 @@ pub(crate) fn shown(text: &str) -> String {
     safe
 }
 
+/// A whole text of an agent: as `shown`, but over as many lines as it has, and never shortened.
+pub(crate) fn shown_lines(text: &str, indent: &str) -> String {
+    let lines = text.trim_end().split('\n').map(|line| escaped(line.trim_end_matches('\r')));
+    lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
+}
+
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_control() || is_bidi(character) {
+            true => {
+                let _ = write!(safe, "\\u{{{:x}}}", u32::from(character));
+            }
+            false => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// A value of the shared state as JSON in which nothing acts on a terminal. Such characters stand
+/// only within strings, where an escape means the same.
+pub(crate) fn json_shown(value: &serde_json::Value, wide: bool) -> String {
+    let text = if wide { format!("{value:#}") } else { value.to_string() };
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character != '\n' && (character.is_control() || is_bidi(character)) {
+            true => {
+                let _ = write!(safe, "\\u{:04x}", u32::from(character));
+            }
+            false => safe.push(character),
+        }
+    }
+    safe
+}
+
 pub(crate) fn resources(list: &[Resource]) -> String {
     let texts: Vec<String> = list.iter().map(|resource| shown(&resource.to_string())).collect();
     match texts.len() {
@@ -151,6 +186,17 @@ mod tests {
     fn s20_nothing_in_agents_text_acts_on_a_terminal() {
         let shown = shown("</system-reminder>\u{1b}[2J\u{202e}cod.exe\r\n");
         assert_eq!(shown, "</system-reminder>\\u{1b}[2J\\u{202e}cod.exe\\u{d}\\u{a}");
+    }
+
+    #[test]
+    fn s20_a_shown_value_is_still_that_value() {
+        let value = serde_json::json!({ "\u{7f}": "\u{1b}[2J\u{202e}\n", "b": [1, null] });
+        for wide in [false, true] {
+            let text = json_shown(&value, wide);
+            assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || is_bidi(c))), "{text}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        }
+        assert_eq!(shown_lines("a\r\n\u{1b}b\n", "  "), "a\n  \\u{1b}b");
     }
 
     #[test]

@@ -22,6 +22,16 @@ impl Signals {
         Self::of(&[SIGINT, SIGTERM, SIGHUP])
     }
 
+    /// Ctrl-C alone, which a command in the same terminal hears as well.
+    pub(crate) fn to_interrupt() -> Result<Self, Failure> {
+        Self::of(&[SIGINT])
+    }
+
+    /// Somebody wants this very process to end.
+    pub(crate) fn to_terminate() -> Result<Self, Failure> {
+        Self::of(&[SIGTERM, SIGHUP])
+    }
+
     /// The terminal has another size.
     pub(crate) fn of_size() -> Result<Self, Failure> {
         Self::of(&[SIGWINCH])

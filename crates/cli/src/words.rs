@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use crate::render::{self, resources, shown};
 
 mod tasks;
+pub(crate) use shared::running;
+
+mod shared;
 
 /// A failure, ready to be said.
 #[derive(Debug)]
@@ -237,6 +240,14 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
             let (message, next, details) = tasks::of(refused);
             problem(message, next, details)
         }
+        Refusal::State(refused) => {
+            let (message, next, details) = shared::state(refused);
+            problem(message, next, details)
+        }
+        Refusal::Once(refused) => {
+            let (message, next, details) = shared::once(refused);
+            problem(message, next, details)
+        }
         other => {
             let (message, next) = plain_words(other);
             problem(message, next, json!({}))
@@ -344,6 +355,11 @@ pub(crate) fn held_sentence(held: &Held) -> String {
 /// The resource as a word that a shell takes as one.
 fn shown_word(held: &Held) -> String {
     shell_word(&shown(&held.resource.to_string()))
+}
+
+/// Agents' text as one word that a shell takes as it is.
+pub(crate) fn word(text: &str) -> String {
+    shell_word(&shown(text))
 }
 
 fn shell_word(text: &str) -> String {

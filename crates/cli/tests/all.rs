@@ -23,6 +23,10 @@ mod init;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod notes;
+#[cfg(test)]
+mod once;
+#[cfg(test)]
 mod person;
 #[cfg(test)]
 mod policy;
@@ -32,6 +36,8 @@ mod reference;
 mod sessions;
 #[cfg(test)]
 mod shared_store;
+#[cfg(test)]
+mod state;
 #[cfg(test)]
 mod status;
 #[cfg(test)]

@@ -115,6 +115,14 @@ fn the_guide_to_the_journal_runs() {
     run("journal.md", &Scratch::workspace());
 }
 
+/// The page shows the policy it starts with.
+#[test]
+fn the_guide_to_shared_state_runs() {
+    let page = std::fs::read_to_string(project().join("docs/guide/state.md")).unwrap();
+    let policy = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    run("state.md", &Scratch::with_policy(policy.unwrap()));
+}
+
 #[test]
 fn a_line_that_differs_is_noticed() {
     assert!(fits("claimed x until 1, token 2", "claimed x until [..], token [..]"));

@@ -90,6 +90,19 @@ impl Scratch {
         self
     }
 
+    /// The same test on each kind of store: SQLite, and PostgreSQL where there is one.
+    pub(crate) fn on_each_store(policy: &str, test: impl Fn(&Self)) {
+        test(&Self::with_policy(policy));
+        let address = match baton_testing::cluster::shared() {
+            Ok(server) => server.address(&server.create_database().unwrap()),
+            Err(error) => return eprintln!("skipped on PostgreSQL: {error}"),
+        };
+        let scratch = Self::repository().on_store(&address);
+        scratch.write("baton.toml", policy);
+        scratch.baton(&["init", "--yes", "--agents", "none"]).ok();
+        test(&scratch);
+    }
+
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join(relative)
     }

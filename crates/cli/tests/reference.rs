@@ -5,7 +5,11 @@ use crate::harness::{Scratch, project};
 #[test]
 fn the_reference_is_up_to_date() {
     let scratch = Scratch::repository();
-    for (page, options) in [("commands.md", &[][..]), ("replies.json", &["--schemas"][..])] {
+    for (page, options) in [
+        ("commands.md", &[][..]),
+        ("replies.json", &["--schemas"]),
+        ("messages.json", &["--messages"]),
+    ] {
         let said = scratch.baton(&[&["reference"], options].concat()).ok();
         let kept = std::fs::read_to_string(project().join("docs/reference").join(page)).unwrap();
         assert!(said.out == kept, "docs/reference/{page} is old: run cargo xtask reference");

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::id::{ClaimId, Fresh, Position, SessionId, TreeId, WaiterId};
+use crate::id::{ClaimId, Fresh, Position, SessionId, Token, TreeId, WaiterId};
 use crate::resource::Resource;
 use crate::time::Moment;
 
@@ -53,6 +53,8 @@ pub struct Observed {
     pub complete: bool,
     /// Waiters whose own process is visibly gone.
     pub waiters_gone: Vec<WaiterId>,
+    /// How runners of `once` looked, by the token of their turn.
+    pub runners: BTreeMap<Token, Life>,
     /// Lock files of other tools beside paths that are asked for.
     pub foreign_locks: Vec<ForeignLock>,
 }

@@ -7,12 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, NoticeId, SessionId, TaskId, WaiterId};
+use crate::id::{ClaimId, NoticeId, SessionId, TaskId, Token, WaiterId};
 use crate::journal::Hash;
+use crate::key::Key;
+use crate::notes::Note;
 use crate::notices::Notice;
+use crate::once::{self, Runner};
 use crate::operations::Operation;
 use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
+use crate::state::Changed;
+use crate::state::drafts::Draft;
 use crate::task::dossier::Report;
 use crate::task::{self, Move, Standing, Task};
 use crate::tasks::editing::Edit;
@@ -152,6 +157,40 @@ pub enum Event {
         tasks: Vec<TaskId>,
     },
 
+    StateChanged {
+        changed: Changed,
+    },
+    DraftSet {
+        draft: Draft,
+    },
+    DraftsEnded {
+        session: SessionId,
+        keys: Vec<Key>,
+        why: EndOfDraft,
+    },
+
+    /// Somebody's turn at a command began; whoever had it before is gone.
+    OnceStarted {
+        key: Key,
+        runner: Runner,
+    },
+    OnceRenewed {
+        key: Key,
+        token: Token,
+        at: Moment,
+        lease_until: Moment,
+    },
+    OnceEnded {
+        key: Key,
+        token: Token,
+        at: Moment,
+        end: once::End,
+    },
+
+    NoteAdded {
+        note: Note,
+    },
+
     OperationAnswered {
         operation: Operation,
     },
@@ -217,6 +256,14 @@ pub enum EndOfWait {
     Gone,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndOfDraft {
+    Published,
+    Discarded,
+    SessionEnded,
+}
+
 /// How safe an event must be before it is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
@@ -254,6 +301,8 @@ impl Event {
             | Self::LeftoversTold { .. }
             | Self::TasksRenewed { .. }
             | Self::TasksForgotten { .. }
+            | Self::OnceStarted { .. }
+            | Self::OnceRenewed { .. }
             | Self::OperationAnswered { .. }
             | Self::OperationsForgotten { .. } => Durability::Process,
             Self::ClaimEnded { why, left, .. } => match why {
@@ -279,6 +328,11 @@ impl Event {
             | Self::TaskTied { .. }
             | Self::TaskFreed { .. }
             | Self::TasksWeighed { .. }
+            | Self::StateChanged { .. }
+            | Self::DraftSet { .. }
+            | Self::DraftsEnded { .. }
+            | Self::OnceEnded { .. }
+            | Self::NoteAdded { .. }
             | Self::SnapshotTaken { .. } => Durability::Power,
         }
     }
@@ -338,6 +392,13 @@ impl Event {
             Self::TasksWeighed { .. } => "tasks_weighed",
             Self::TasksRenewed { .. } => "tasks_renewed",
             Self::TasksForgotten { .. } => "tasks_forgotten",
+            Self::StateChanged { .. } => "state_changed",
+            Self::DraftSet { .. } => "draft_set",
+            Self::DraftsEnded { .. } => "drafts_ended",
+            Self::OnceStarted { .. } => "once_started",
+            Self::OnceRenewed { .. } => "once_renewed",
+            Self::OnceEnded { .. } => "once_ended",
+            Self::NoteAdded { .. } => "note_added",
             Self::OperationAnswered { .. } => "operation_answered",
             Self::OperationsForgotten { .. } => "operations_forgotten",
             Self::SnapshotTaken { .. } => "snapshot_taken",
@@ -375,6 +436,13 @@ pub const KINDS: &[&str] = &[
     "tasks_weighed",
     "tasks_renewed",
     "tasks_forgotten",
+    "state_changed",
+    "draft_set",
+    "drafts_ended",
+    "once_started",
+    "once_renewed",
+    "once_ended",
+    "note_added",
     "operation_answered",
     "operations_forgotten",
     "snapshot_taken",

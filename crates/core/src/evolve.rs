@@ -6,8 +6,11 @@
 use crate::claim::{Claim, Leftover};
 use crate::event::Event;
 use crate::notices::Notice;
+use crate::once::Once;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
+use crate::state::State;
+use crate::state::drafts::{self, Draft};
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
@@ -84,6 +87,33 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
+        Event::StateChanged { changed } => {
+            let before = get::<State>(records, changed.key.as_str())?;
+            put(records, &State::after(before, changed))
+        }
+        Event::DraftSet { draft } => put(records, draft),
+        Event::DraftsEnded { session, keys, .. } => keys
+            .iter()
+            .try_for_each(|key| records.delete(Draft::KIND, &drafts::record_key(session, key))),
+
+        Event::OnceStarted { key, runner } => {
+            let before = get::<Once>(records, key.as_str())?;
+            put(records, &Once::started(before, key, runner))
+        }
+        Event::OnceRenewed { key, token, at, lease_until } => {
+            change(records, key.as_str(), |once: &mut Once| {
+                let runner = once.runner.as_mut().filter(|runner| runner.token == *token);
+                if let Some(runner) = runner {
+                    runner.renewed_at = *at;
+                    runner.lease_until = *lease_until;
+                }
+            })
+        }
+        Event::OnceEnded { key, token, at, end } => {
+            change(records, key.as_str(), |once: &mut Once| once.end(*token, *at, end))
+        }
+
+        Event::NoteAdded { note } => put(records, note),
 
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::event::Event;
 use crate::refusal::Refusal;
+use crate::state;
 use crate::view::{View, get};
 use crate::zones::{Policy, Zone};
 
@@ -72,9 +73,14 @@ pub fn put_in_force(
 pub struct Difference {
     pub added: Vec<Zone>,
     pub removed: Vec<Zone>,
-    /// The same zones in another order: the last match wins, so that may matter.
+    /// The same zones, or rules of state, in another order: the last match wins, so that may matter.
     pub reordered: bool,
     pub capacities: Vec<CapacityChange>,
+    /// Rules of the shared state that come and go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state_added: Vec<state::rules::Rule>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state_removed: Vec<state::rules::Rule>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,7 +94,10 @@ impl Difference {
     pub fn between(old: &Policy, new: &Policy) -> Self {
         let added = without(&new.zones, &old.zones);
         let removed = without(&old.zones, &new.zones);
-        let reordered = added.is_empty() && removed.is_empty() && old.zones != new.zones;
+        let state_added = without(&new.state, &old.state);
+        let state_removed = without(&old.state, &new.state);
+        let reordered = added.is_empty() && removed.is_empty() && old.zones != new.zones
+            || state_added.is_empty() && state_removed.is_empty() && old.state != new.state;
         let names: std::collections::BTreeSet<&String> =
             old.capacities.keys().chain(new.capacities.keys()).collect();
         let capacities = names
@@ -100,7 +109,7 @@ impl Difference {
             })
             .filter(|change| change.from != change.to)
             .collect();
-        Self { added, removed, reordered, capacities }
+        Self { added, removed, reordered, capacities, state_added, state_removed }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -108,8 +117,8 @@ impl Difference {
     }
 }
 
-fn without(all: &[Zone], known: &[Zone]) -> Vec<Zone> {
-    all.iter().filter(|zone| !known.contains(zone)).cloned().collect()
+fn without<T: Clone + PartialEq>(all: &[T], known: &[T]) -> Vec<T> {
+    all.iter().filter(|one| !known.contains(one)).cloned().collect()
 }
 
 #[cfg(test)]

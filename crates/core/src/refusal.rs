@@ -12,6 +12,7 @@ use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
+use crate::{once, state};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,9 +89,25 @@ pub enum Refusal {
 
     #[error(transparent)] // The task's refusal is the whole answer.
     Task(Box<tasks::refused::Refused>),
+    #[error(transparent)] // It is the whole answer; nothing is to be added to it.
+    State(Box<state::Refused>),
+    #[error(transparent)] // As above.
+    Once(Box<once::Refused>),
 
     #[error("the store could not be read")]
     Unreadable(#[from] Unreadable),
+}
+
+impl From<state::Refused> for Refusal {
+    fn from(refused: state::Refused) -> Self {
+        Self::State(Box::new(refused))
+    }
+}
+
+impl From<once::Refused> for Refusal {
+    fn from(refused: once::Refused) -> Self {
+        Self::Once(Box::new(refused))
+    }
 }
 
 /// What a refusal means to the caller; each door maps it to its own code.
@@ -117,6 +134,8 @@ impl Refusal {
             | Self::BadText { .. } => Class::Usage,
             Self::StaleToken { .. } => Class::Stale,
             Self::Task(refused) => refused.class(),
+            Self::State(refused) => refused.class(),
+            Self::Once(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
             _ => Class::Refused,
         }
@@ -149,6 +168,8 @@ impl Refusal {
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
             Self::Task(refused) => refused.code(),
+            Self::State(refused) => refused.code(),
+            Self::Once(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",
         }
     }

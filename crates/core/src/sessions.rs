@@ -15,6 +15,7 @@ use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::scene::Caller;
+use crate::state::drafts;
 use crate::task::{self, Move, Task};
 use crate::tasks;
 use crate::time::{Moment, Span};
@@ -474,6 +475,7 @@ fn finish(
                 EndOfSession::Ended => (Move::SessionEnded, "its session ended"),
             };
             events.extend(tasks.iter().map(|task| tasks::lose(task, how, words, context)));
+            events.extend(drafts::end_with_session(view, &session.session)?);
             for claim in &claims {
                 released.extend(claim.hold.resources.iter().cloned());
                 let end = match why {

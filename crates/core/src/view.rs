@@ -8,7 +8,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{claim, notices, operations, sessions, task, waiting};
+use crate::state::State;
+use crate::state::drafts::Draft;
+use crate::{claim, notes, notices, once, operations, sessions, task, waiting};
 
 /// The kind of a record: one per noun.
 pub type Kind = &'static str;
@@ -20,7 +22,9 @@ pub type Index = &'static str;
 pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
+    notes::Note::KIND,
     notices::Notice::KIND,
+    once::Once::KIND,
     operations::Operation::KIND,
     sessions::Alias::KIND,
     sessions::PersonToken::KIND,
@@ -28,6 +32,8 @@ pub const KINDS: &[Kind] = &[
     task::Task::KIND,
     task::dossier::Dossier::KIND,
     task::tally::Tally::KIND,
+    State::KIND,
+    Draft::KIND,
     waiting::Waiter::KIND,
     crate::zones::Policy::KIND,
 ];
@@ -110,10 +116,13 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
     match kind {
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
+        notes::Note::KIND => of::<notes::Note>(body),
         notices::Notice::KIND => of::<notices::Notice>(body),
         operations::Operation::KIND => of::<operations::Operation>(body),
         sessions::Session::KIND => of::<sessions::Session>(body),
         task::Task::KIND => of::<task::Task>(body),
+        State::KIND => of::<State>(body),
+        Draft::KIND => of::<Draft>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }

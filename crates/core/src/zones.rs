@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::pattern::fold;
 use crate::resource::{NAME_BYTES_MAX, Resource, name_character};
+use crate::state;
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
 
@@ -48,6 +49,9 @@ pub struct Policy {
     /// How much there is of each named resource, by its folded name without the `@`; one that is
     /// not here has one holder.
     pub capacities: BTreeMap<String, u32>,
+    /// How keys of the shared state may change; the last one that fits a key wins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<state::rules::Rule>,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
     pub approved_at: Moment,

@@ -3,15 +3,20 @@
 
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
 use baton_core::event::{
-    EndOfClaim, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown, Weight,
+    EndOfClaim, EndOfDraft, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown, Weight,
 };
 use baton_core::evolve::evolve;
 use baton_core::id::{ClaimId, NoticeId, Position, SessionId, TaskId, TreeId, WaiterId};
 use baton_core::journal::{self, Broken, Entry, Hash, Head};
+use baton_core::key::Key;
 use baton_core::memory::Memory;
+use baton_core::notes::{self, Note};
 use baton_core::notices::{News, Notice};
+use baton_core::once;
 use baton_core::operations::Operation;
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
+use baton_core::state::drafts::Draft;
+use baton_core::state::{Change, Changed, Read, rules};
 use baton_core::task::dossier::Report;
 use baton_core::task::{
     Join, Move, Owner, Renewal as Renewed, Standing, State, Submission, Task, Usd,
@@ -20,6 +25,8 @@ use baton_core::tasks::editing::Edit;
 use baton_core::time::{Moment, Span};
 use baton_core::waiting::Waiter;
 use baton_core::zones::{Policy, Rule, Zone};
+
+use serde_json::json;
 
 use crate::world::{START, World, process, resource, resources};
 
@@ -136,6 +143,12 @@ fn every_kind() -> Vec<Event> {
                 capacities: [("gpu".to_owned(), 2)].into(),
                 source_hash: "hash".to_owned(),
                 approved_at: START,
+                state: vec![rules::Rule {
+                    keys: vec!["build/*".parse().unwrap()],
+                    rule: rules::Kind::Forward,
+                    stages: vec!["a".to_owned(), "b".to_owned()],
+                    owner: Some(rules::Owner::Role("build".to_owned())),
+                }],
             },
         },
         Event::PersonTokenAdded { token: PersonToken { hash: "hash".to_owned(), made_at: START } },
@@ -289,6 +302,80 @@ fn every_event_of_tasks() -> Vec<Event> {
         how,
         standing: standing.clone(),
     }));
+    events.extend(shared());
+    events
+}
+
+/// State, once and notes.
+fn shared() -> Vec<Event> {
+    let key: Key = "build/status".parse().unwrap();
+    let token = Position { epoch: 2, number: 9 };
+    let changes = [
+        Change::Set { value: json!({ "a": [1.5, null, "\u{0}"], "b": 31.245270191439438 }) },
+        Change::Set { value: json!(null) },
+        Change::Append { items: vec![json!(1), json!("x")] },
+        Change::Merge { patch: json!({ "a": null }) },
+        Change::Delete,
+    ];
+    let mut events: Vec<Event> = changes
+        .into_iter()
+        .zip(1..)
+        .map(|(change, version)| Changed {
+            key: key.clone(),
+            version,
+            change,
+            by: holder(),
+            at: START,
+            owner: SessionId("s1".to_owned()),
+            position: token,
+        })
+        .map(|changed| Event::StateChanged { changed })
+        .collect();
+    let reads = vec![Read { key: key.clone(), version: 3 }];
+    let draft = Draft {
+        session: SessionId("s1".to_owned()),
+        key: key.clone(),
+        based_on: 3,
+        deleted: false,
+        value: json!([1]),
+        reads,
+        at: START,
+    };
+    events.push(Event::DraftSet { draft });
+    events.extend([EndOfDraft::Published, EndOfDraft::Discarded, EndOfDraft::SessionEnded].map(
+        |why| Event::DraftsEnded {
+            session: SessionId("s1".to_owned()),
+            keys: vec![key.clone()],
+            why,
+        },
+    ));
+    let command = once::Command { program: "make".to_owned(), hash: "hash".to_owned() };
+    let runner = once::Runner {
+        token,
+        holder: holder(),
+        process: Some(process("ann")),
+        command,
+        started_at: START,
+        renewed_at: START,
+        lease_until: START + once::LEASE,
+    };
+    let at = START;
+    events.push(Event::OnceStarted { key: key.clone(), runner });
+    events.push(Event::OnceRenewed { key: key.clone(), token, at, lease_until: START });
+    let output = once::Output { text: "done\n".to_owned(), cut: true };
+    for end in [once::End::Failed { code: 3 }, once::End::Succeeded { took: Span(5), output }] {
+        events.push(Event::OnceEnded { key: key.clone(), token, at, end });
+    }
+    let note = Note {
+        note: token,
+        kind: notes::Kind::Lesson,
+        text: "why \u{202e}".to_owned(),
+        task: Some("t1".to_owned()),
+        rule: Some(3),
+        by: holder(),
+        at: START,
+    };
+    events.push(Event::NoteAdded { note });
     events
 }
 

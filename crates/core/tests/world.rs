@@ -94,9 +94,13 @@ impl World {
         let policy = Policy {
             zones: zones.iter().map(zone).collect(),
             capacities: capacities.iter().map(|(name, many)| ((*name).to_owned(), *many)).collect(),
-            source_hash: String::new(),
             approved_at: self.now,
+            ..Policy::default()
         };
+        self.put_policy(policy);
+    }
+
+    pub(crate) fn put_policy(&mut self, policy: Policy) {
         let context = self.context(None);
         let event = Event::PolicySet { policy };
         self.decide(context, |_, _| Ok((vec![event.clone()], ()))).unwrap();

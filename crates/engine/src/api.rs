@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use baton_core::id::Token;
 use baton_core::time::Span;
 
+pub mod shared;
 pub mod tasks;
 
 /// Takes a claim on paths and named resources, all or nothing.
@@ -182,7 +183,7 @@ pub struct Archive {
     pub keep: Option<u64>,
 }
 
-fn since_text(text: &str) -> Result<String, String> {
+pub(crate) fn since_text(text: &str) -> Result<String, String> {
     crate::journal::since(text).map(|_| text.to_owned())
 }
 

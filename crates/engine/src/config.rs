@@ -19,6 +19,8 @@ use toml::Spanned;
 
 use crate::failure::Failure;
 
+mod state;
+
 pub const FILE_NAME: &str = "baton.toml";
 /// A policy is read by every hook: it stays small.
 pub const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -34,6 +36,8 @@ struct File {
     zone: Vec<ZoneEntry>,
     #[serde(default)]
     resource: BTreeMap<Spanned<String>, ResourceEntry>,
+    #[serde(default)]
+    state: Vec<state::StateEntry>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -90,7 +94,7 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let said = (&policy.zones, &policy.capacities);
+    let said = (&policy.zones, &policy.capacities, &policy.state);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -103,6 +107,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
     Ok(Policy {
         zones: source.zones(&file)?,
         capacities: source.capacities(&file)?,
+        state: source.state(&file.state)?,
         source_hash: hash(text),
         approved_at,
     })
@@ -117,6 +122,7 @@ fn in_plain_words(message: &str) -> String {
         ("missing field", "missing key"),
         ("expected u32", "expected a whole number from 1 on"),
         ("expected struct ZoneEntry", "expected [[zone]] with paths and policy"),
+        ("expected struct StateEntry", "expected [[state]] with keys and rule"),
     ]
     .iter()
     .fold(line, |line, (theirs, ours)| line.replace(theirs, ours))
@@ -223,7 +229,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `colour`, expected `zone` or `resource`
+        1: unknown key `colour`; there are `zone, resource, state`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

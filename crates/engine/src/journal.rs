@@ -95,6 +95,12 @@ impl Told {
 pub(crate) fn without_secrets(entry: &Entry) -> Value {
     let mut body: Value = serde_json::from_str(&entry.body).unwrap_or(Value::Null);
     strip(&mut body);
+    if entry.kind == "draft_set"
+        && let Some(draft) = body.get_mut("draft").and_then(Value::as_object_mut)
+    {
+        // A draft is its writer's alone until it is published.
+        draft.remove("value");
+    }
     if entry.kind == "person_token_added"
         && let Some(token) = body.get_mut("token").and_then(Value::as_object_mut)
     {
@@ -372,6 +378,11 @@ fn concerns(event: &Event) -> Concerns<'_> {
             };
             ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
         }
+        Event::StateChanged { changed } => (vec![&changed.by.session], Vec::new()),
+        Event::DraftSet { draft } => (vec![&draft.session], Vec::new()),
+        Event::DraftsEnded { session, .. } => (vec![session], Vec::new()),
+        Event::OnceStarted { runner, .. } => (vec![&runner.holder.session], Vec::new()),
+        Event::NoteAdded { note } => (vec![&note.by.session], Vec::new()),
         _ => (Vec::new(), Vec::new()),
     };
     Concerns { sessions, resources }

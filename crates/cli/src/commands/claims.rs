@@ -80,7 +80,7 @@ fn left_words(left: &Leftover, colour: bool) -> String {
 }
 
 /// What the caller must be told, as quoted data.
-pub(super) fn notices_words(notices: &[Notice], colour: bool) -> String {
+pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
     let mut text = String::new();
     for notice in notices {
         let sentence = match &notice.news {

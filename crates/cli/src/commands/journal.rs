@@ -157,13 +157,13 @@ fn follow(
     }
 }
 
-fn is_pipe(stream: &impl AsFd) -> bool {
+pub(super) fn is_pipe(stream: &impl AsFd) -> bool {
     rustix::fs::fstat(stream).is_ok_and(|stat| {
         rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Fifo
     })
 }
 
-fn reader_gone(stream: &impl AsFd) -> bool {
+pub(super) fn reader_gone(stream: &impl AsFd) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut watched = [PollFd::new(stream, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

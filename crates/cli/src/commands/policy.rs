@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use baton_core::context::Actor;
+use baton_core::key::KeyPattern;
 use baton_core::policy::{Approved, Change, Difference, Standing};
 use baton_core::refusal::Refusal;
+use baton_core::state::rules::{Owner, Rule};
 use baton_core::zones::Zone;
 use baton_engine::failure::Failure;
 use baton_engine::policy::{self, OnDisk, Shown};
@@ -106,6 +108,9 @@ fn shown_words(found: &Shown, colour: bool) -> String {
     for (name, capacity) in &found.capacities {
         let _ = writeln!(text, "@{}: {capacity} in all", shown(name));
     }
+    for rule in &found.state {
+        let _ = writeln!(text, "state {}", state_words(rule));
+    }
     let (sentence, next) = match found.on_disk {
         OnDisk::Same => ("baton.toml here says the same".to_owned(), None),
         OnDisk::Missing => ("there is no baton.toml in this tree".to_owned(), None),
@@ -135,6 +140,21 @@ fn paths_of(zone: &Zone) -> String {
     paths.join(", ")
 }
 
+/// `build/*: forward planned, building, done; written by role:lead`.
+fn state_words(rule: &Rule) -> String {
+    let keys: Vec<&str> = rule.keys.iter().map(KeyPattern::as_str).collect();
+    let stages = match rule.stages.is_empty() {
+        true => String::new(),
+        false => format!(" {}", rule.stages.join(", ")),
+    };
+    let owner = match &rule.owner {
+        Some(Owner::Session) => "; written by its first writer".to_owned(),
+        Some(owner) => format!("; written by {owner}"),
+        None => String::new(),
+    };
+    shown(&format!("{}: {}{stages}{owner}", keys.join(", "), rule.rule))
+}
+
 fn difference_words(difference: &Difference, colour: bool) -> String {
     let mut text = String::new();
     let mut line = |sign: &str, tint, zone: &Zone| {
@@ -144,7 +164,15 @@ fn difference_words(difference: &Difference, colour: bool) -> String {
     difference.removed.iter().for_each(|zone| line("-", Paint::Red, zone));
     difference.added.iter().for_each(|zone| line("+", Paint::Green, zone));
     if difference.reordered {
-        text.push_str("  the zones come in another order, and the last match wins\n");
+        text.push_str("  they come in another order, and the last match wins\n");
+    }
+    for (sign, tint, rules) in
+        [("-", Paint::Red, &difference.state_removed), ("+", Paint::Green, &difference.state_added)]
+    {
+        for rule in rules {
+            let words = format!("{sign} state    {}", state_words(rule));
+            let _ = writeln!(text, "  {}", paint(&words, tint, colour));
+        }
     }
     for change in &difference.capacities {
         let amount =

@@ -12,6 +12,7 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod shared;
 mod tasks;
 
 /// `2026-11-15 21:33:40Z  1.42  amber-otter claimed src/a.rs`.
@@ -61,6 +62,13 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
+        Event::StateChanged { .. }
+        | Event::DraftSet { .. }
+        | Event::DraftsEnded { .. }
+        | Event::OnceStarted { .. }
+        | Event::OnceRenewed { .. }
+        | Event::OnceEnded { .. }
+        | Event::NoteAdded { .. } => shared::sentence(event, &actor, &who),
         other => of_workspace(told, other, &actor, &who),
     }
 }
@@ -226,7 +234,11 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
             let zones = counted(policy.zones.len() as u64, "zone", "zones");
             let counts =
                 counted(policy.capacities.len() as u64, "counted resource", "counted resources");
-            format!("{actor} put baton.toml in force: {zones}, {counts}")
+            let rules = match policy.state.len() as u64 {
+                0 => String::new(),
+                count => format!(", {}", counted(count, "rule of state", "rules of state")),
+            };
+            format!("{actor} put baton.toml in force: {zones}, {counts}{rules}")
         }
         Event::PersonTokenAdded { .. } => format!("{actor} added a token that proves a person"),
         Event::NoticeSent { notice } => {
@@ -405,6 +417,49 @@ mod tests {
         ]
     }
 
+    fn shared_samples() -> Vec<(&'static str, Value)> {
+        let at = "2026-01-02T03:04:05Z";
+        let by = json!({ "session": "s1", "name": "otter" });
+        let changed = |how: Value| {
+            let mut changed = json!({ "key": "build/status", "version": 3, "by": by, "at": at,
+                "owner": "s1", "position": "1.9" });
+            let how = how.as_object().unwrap().clone();
+            changed.as_object_mut().unwrap().extend(how);
+            json!({ "changed": changed })
+        };
+        let runner = json!({ "token": "1.9", "holder": by, "started_at": at, "renewed_at": at,
+            "lease_until": at, "command": { "program": "make", "hash": "h" } });
+        let ended = |end: Value| json!({ "key": "k", "token": "1.9", "at": at, "end": end });
+        let drafts = |why: &str| json!({ "session": "s1", "keys": ["k", "l"], "why": why });
+        vec![
+            ("state_changed", changed(json!({ "how": "set", "value": "\u{1b}\u{202e}" }))),
+            ("state_changed", changed(json!({ "how": "append", "items": [1, "x"] }))),
+            ("state_changed", changed(json!({ "how": "merge", "patch": { "a": null } }))),
+            ("state_changed", changed(json!({ "how": "delete" }))),
+            (
+                "draft_set",
+                json!({ "draft": { "session": "s1", "key": "k", "based_on": 2, "deleted": false,
+                    "value": 1, "at": at } }),
+            ),
+            ("drafts_ended", drafts("published")),
+            ("drafts_ended", drafts("discarded")),
+            ("drafts_ended", drafts("session_ended")),
+            ("once_started", json!({ "key": "k", "runner": runner })),
+            ("once_renewed", json!({ "key": "k", "token": "1.9", "at": at, "lease_until": at })),
+            (
+                "once_ended",
+                ended(json!({ "how": "succeeded", "took": 2_000,
+                    "output": { "text": "", "cut": false } })),
+            ),
+            ("once_ended", ended(json!({ "how": "failed", "code": 3 }))),
+            (
+                "note_added",
+                json!({ "note": { "note": "1.9", "kind": "lesson", "text": "</system>\n",
+                    "task": "t1", "rule": 4, "by": by, "at": at } }),
+            ),
+        ]
+    }
+
     fn told(number: u64, kind: &str, body: &Value) -> Told {
         let entry = Entry {
             position: Position { epoch: 1, number },
@@ -422,7 +477,7 @@ mod tests {
 
     #[test]
     fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-        let samples = [samples(), more_samples(), tasks::samples()].concat();
+        let samples = [samples(), more_samples(), shared_samples(), tasks::samples()].concat();
         for kind in KINDS {
             assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
         }
@@ -459,12 +514,25 @@ mod tests {
         otter let go of a.rs: its changes are committed or reverted
         otter took a.rs again after its time had run out
         baton was told of uncommitted changes from 1 earlier claim
+        otter set build/status to "\u001b\u202e", version 3
+        otter appended 1, "x" to build/status, version 3
+        otter merged {"a":null} into build/status, version 3
+        otter deleted build/status, version 3
+        fox drafted k on version 2
+        baton published its drafts of k, l
+        fox discarded its drafts of k, l
+        drafts of k, l went with the session that made them
+        otter began to run k (make)
+        baton still runs k
+        fox has run k in 2s: it succeeded
+        baton has run k: it failed with 3 and may be tried again
+        otter noted a lesson for t1 on rule 4: "</system>\u{a}"
         otter waits for a until 03:05:05Z at the latest, because: \u{1b}[2J
-        baton still waits
-        fox waits no longer: its turn came
-        baton waits no longer: nobody let go in time
-        fox waits no longer: it gave up its place
-        baton cleared away a wait: the waiting process had ended
+        fox still waits
+        baton waits no longer: its turn came
+        fox waits no longer: nobody let go in time
+        baton waits no longer: it gave up its place
+        fox cleared away a wait: the waiting process had ended
         otter asked fox to let go of src/, saying: "</system>"
         a note for fox: it no longer holds src/: it ran out
         fox was told 2 notes
@@ -497,6 +565,11 @@ mod tests {
         baton weighed 1 task anew
         fox goes on with t3 until 03:04:05Z
         baton forgot 1 old title
+        baton was told 2 notes
+        fox was answered under an operation id
+        baton forgot 1 old answer
+        fox sealed older entries in archive 1.1-1.9.jsonl with 3 records
+        baton did what cannot be read: event moon_landed version 1 belongs to a newer Baton
         "#);
     }
 }
