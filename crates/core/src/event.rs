@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, NoticeId, SessionId, TaskId, Token, WaiterId};
+use crate::claim::{Claim, Holder, Leftover};
+use crate::gate::{Checked, Decision, Gate};
+use crate::id::{ClaimId, GateId, NoticeId, SessionId, TaskId, Token, WaiterId};
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::notes::Note;
@@ -18,10 +19,11 @@ use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
-use crate::task::dossier::Report;
-use crate::task::{self, Move, Standing, Task};
+use crate::task::dossier::{Feedback, Report};
+use crate::task::{self, Move, Standing, Submission, Task, Verdict};
 use crate::tasks::editing::Edit;
 use crate::time::{Moment, Span};
+use crate::votes::Vote;
 use crate::waiting::Waiter;
 use crate::zones::Policy;
 
@@ -152,6 +154,36 @@ pub enum Event {
         tasks: Vec<task::Renewal>,
         at: Moment,
     },
+    /// Work was handed in for review; its author is told apart by `submission.by`.
+    TaskSubmitted {
+        task: TaskId,
+        submission: Submission,
+    },
+    /// The author need no longer mind what it edits; `gone` when it took its work back.
+    SubmissionEnded {
+        task: TaskId,
+        session: SessionId,
+        gone: bool,
+    },
+    /// Somebody reviews it. The place of this entry is the reviewer's token.
+    ReviewTaken {
+        task: TaskId,
+        reviewer: task::Owner,
+    },
+    ReviewsEnded {
+        task: TaskId,
+        sessions: Vec<SessionId>,
+        why: EndOfReview,
+    },
+    TaskJudged {
+        task: TaskId,
+        verdict: Verdict,
+    },
+    /// What the next attempt must read.
+    TaskFeedback {
+        task: TaskId,
+        feedback: Feedback,
+    },
     /// Finished so long ago that a like one is no duplicate any more.
     TasksForgotten {
         tasks: Vec<TaskId>,
@@ -189,6 +221,44 @@ pub enum Event {
 
     NoteAdded {
         note: Note,
+    },
+
+    GateOpened {
+        gate: Gate,
+    },
+    GateDecided {
+        gate: GateId,
+        decision: Decision,
+    },
+    /// Baton looked whether the condition holds.
+    GateChecked {
+        gate: GateId,
+        checked: Checked,
+    },
+    GateTrusted {
+        gate: GateId,
+        by: Holder,
+    },
+    /// The person's own command was run to tell of it.
+    GateTold {
+        gate: GateId,
+        at: Moment,
+        /// The command succeeded.
+        well: bool,
+    },
+
+    VoteCast {
+        subject: String,
+        vote: Vote,
+    },
+    VotesContested {
+        subject: String,
+        gate: GateId,
+    },
+    VotesSettled {
+        subject: String,
+        gate: GateId,
+        decision: Decision,
     },
 
     OperationAnswered {
@@ -264,6 +334,15 @@ pub enum EndOfDraft {
     SessionEnded,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndOfReview {
+    Said,
+    RanOut,
+    Gone,
+    Withdrawn,
+}
+
 /// How safe an event must be before it is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
@@ -301,6 +380,9 @@ impl Event {
             | Self::LeftoversTold { .. }
             | Self::TasksRenewed { .. }
             | Self::TasksForgotten { .. }
+            | Self::ReviewTaken { .. }
+            | Self::ReviewsEnded { .. }
+            | Self::GateTold { .. }
             | Self::OnceStarted { .. }
             | Self::OnceRenewed { .. }
             | Self::OperationAnswered { .. }
@@ -328,6 +410,17 @@ impl Event {
             | Self::TaskTied { .. }
             | Self::TaskFreed { .. }
             | Self::TasksWeighed { .. }
+            | Self::TaskSubmitted { .. }
+            | Self::SubmissionEnded { .. }
+            | Self::TaskJudged { .. }
+            | Self::TaskFeedback { .. }
+            | Self::GateOpened { .. }
+            | Self::GateDecided { .. }
+            | Self::GateChecked { .. }
+            | Self::GateTrusted { .. }
+            | Self::VoteCast { .. }
+            | Self::VotesContested { .. }
+            | Self::VotesSettled { .. }
             | Self::StateChanged { .. }
             | Self::DraftSet { .. }
             | Self::DraftsEnded { .. }
@@ -392,6 +485,20 @@ impl Event {
             Self::TasksWeighed { .. } => "tasks_weighed",
             Self::TasksRenewed { .. } => "tasks_renewed",
             Self::TasksForgotten { .. } => "tasks_forgotten",
+            Self::TaskSubmitted { .. } => "task_submitted",
+            Self::SubmissionEnded { .. } => "submission_ended",
+            Self::ReviewTaken { .. } => "review_taken",
+            Self::ReviewsEnded { .. } => "reviews_ended",
+            Self::TaskJudged { .. } => "task_judged",
+            Self::TaskFeedback { .. } => "task_feedback",
+            Self::GateOpened { .. } => "gate_opened",
+            Self::GateDecided { .. } => "gate_decided",
+            Self::GateChecked { .. } => "gate_checked",
+            Self::GateTrusted { .. } => "gate_trusted",
+            Self::GateTold { .. } => "gate_told",
+            Self::VoteCast { .. } => "vote_cast",
+            Self::VotesContested { .. } => "votes_contested",
+            Self::VotesSettled { .. } => "votes_settled",
             Self::StateChanged { .. } => "state_changed",
             Self::DraftSet { .. } => "draft_set",
             Self::DraftsEnded { .. } => "drafts_ended",
@@ -436,6 +543,20 @@ pub const KINDS: &[&str] = &[
     "tasks_weighed",
     "tasks_renewed",
     "tasks_forgotten",
+    "task_submitted",
+    "submission_ended",
+    "review_taken",
+    "reviews_ended",
+    "task_judged",
+    "task_feedback",
+    "gate_opened",
+    "gate_decided",
+    "gate_checked",
+    "gate_trusted",
+    "gate_told",
+    "vote_cast",
+    "votes_contested",
+    "votes_settled",
     "state_changed",
     "draft_set",
     "drafts_ended",

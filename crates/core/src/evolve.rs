@@ -6,14 +6,13 @@
 use crate::claim::{Claim, Leftover};
 use crate::event::Event;
 use crate::notices::Notice;
-use crate::once::Once;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
-use crate::state::State;
-use crate::state::drafts::{self, Draft};
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
+mod gates;
+mod shared;
 mod tasks;
 
 pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
@@ -87,31 +86,28 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
-        Event::StateChanged { changed } => {
-            let before = get::<State>(records, changed.key.as_str())?;
-            put(records, &State::after(before, changed))
-        }
-        Event::DraftSet { draft } => put(records, draft),
-        Event::DraftsEnded { session, keys, .. } => keys
-            .iter()
-            .try_for_each(|key| records.delete(Draft::KIND, &drafts::record_key(session, key))),
+        Event::TaskSubmitted { .. }
+        | Event::SubmissionEnded { .. }
+        | Event::ReviewTaken { .. }
+        | Event::ReviewsEnded { .. }
+        | Event::TaskJudged { .. }
+        | Event::TaskFeedback { .. } => tasks::review(records, event),
 
-        Event::OnceStarted { key, runner } => {
-            let before = get::<Once>(records, key.as_str())?;
-            put(records, &Once::started(before, key, runner))
-        }
-        Event::OnceRenewed { key, token, at, lease_until } => {
-            change(records, key.as_str(), |once: &mut Once| {
-                let runner = once.runner.as_mut().filter(|runner| runner.token == *token);
-                if let Some(runner) = runner {
-                    runner.renewed_at = *at;
-                    runner.lease_until = *lease_until;
-                }
-            })
-        }
-        Event::OnceEnded { key, token, at, end } => {
-            change(records, key.as_str(), |once: &mut Once| once.end(*token, *at, end))
-        }
+        Event::GateOpened { .. }
+        | Event::GateDecided { .. }
+        | Event::GateChecked { .. }
+        | Event::GateTrusted { .. }
+        | Event::GateTold { .. }
+        | Event::VoteCast { .. }
+        | Event::VotesContested { .. }
+        | Event::VotesSettled { .. } => gates::evolve(records, event),
+
+        Event::StateChanged { .. }
+        | Event::DraftSet { .. }
+        | Event::DraftsEnded { .. }
+        | Event::OnceStarted { .. }
+        | Event::OnceRenewed { .. }
+        | Event::OnceEnded { .. } => shared::evolve(records, event),
 
         Event::NoteAdded { note } => put(records, note),
 

@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
-use crate::id::{ClaimId, NoticeId, SessionId};
+use crate::id::{ClaimId, NoticeId, SessionId, TaskId, Token};
 use crate::resource::Resource;
+use crate::task::{Move, State};
 use crate::time::Moment;
 use crate::view::{Index, Kind, Query, Record};
 
@@ -41,6 +42,23 @@ pub enum News {
         to: Option<Holder>,
         why: String,
     },
+    /// What became of a task you worked on.
+    TaskMoved {
+        task: TaskId,
+        title: String,
+        how: Move,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Holder>,
+        why: String,
+        state: State,
+        attempt: u32,
+        max_attempts: u32,
+        /// Under which it is yours again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<Token>,
+    },
+    /// What you review need not be reviewed any more.
+    ReviewOver { task: TaskId, title: String, why: String },
 }
 
 impl Record for Notice {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
+use crate::gates;
 use crate::id::{ClaimId, SessionId, Token};
 use crate::resource::{self, Resource};
 use crate::tasks;
@@ -89,6 +90,8 @@ pub enum Refusal {
 
     #[error(transparent)] // The task's refusal is the whole answer.
     Task(Box<tasks::refused::Refused>),
+    #[error(transparent)] // As above.
+    Gate(Box<gates::refused::Refused>),
     #[error(transparent)] // It is the whole answer; nothing is to be added to it.
     State(Box<state::Refused>),
     #[error(transparent)] // As above.
@@ -134,6 +137,7 @@ impl Refusal {
             | Self::BadText { .. } => Class::Usage,
             Self::StaleToken { .. } => Class::Stale,
             Self::Task(refused) => refused.class(),
+            Self::Gate(refused) => refused.class(),
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
@@ -168,6 +172,7 @@ impl Refusal {
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
             Self::Task(refused) => refused.code(),
+            Self::Gate(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::state::State;
 use crate::state::drafts::Draft;
-use crate::{claim, notes, notices, once, operations, sessions, task, waiting};
+use crate::{claim, gate, notes, notices, once, operations, sessions, task, votes, waiting};
 
 /// The kind of a record: one per noun.
 pub type Kind = &'static str;
@@ -22,6 +22,8 @@ pub type Index = &'static str;
 pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
+    gate::Gate::KIND,
+    votes::Ballot::KIND,
     notes::Note::KIND,
     notices::Notice::KIND,
     once::Once::KIND,
@@ -116,6 +118,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
     match kind {
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
+        gate::Gate::KIND => of::<gate::Gate>(body),
         notes::Note::KIND => of::<notes::Note>(body),
         notices::Notice::KIND => of::<notices::Notice>(body),
         operations::Operation::KIND => of::<operations::Operation>(body),

@@ -15,6 +15,8 @@ use crate::view::{Index, Kind, Record};
 
 /// Older attempts are in the journal only.
 pub const ATTEMPTS_KEPT: usize = 50;
+/// Older feedback is in the journal only.
+pub const FEEDBACK_KEPT: usize = 50;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dossier {
@@ -88,6 +90,12 @@ impl Dossier {
     pub fn of(task: TaskId) -> Self {
         let (body, report, checkpoint) = (None, None, None);
         Self { task, body, report, attempts: Vec::new(), feedback: Vec::new(), checkpoint }
+    }
+
+    pub(crate) fn said(&mut self, feedback: &Feedback) {
+        let surplus = (self.feedback.len() + 1).saturating_sub(FEEDBACK_KEPT);
+        self.feedback.drain(..surplus);
+        self.feedback.push(feedback.clone());
     }
 
     /// The attempt of `owner` ended, and the task moved to `standing`.
