@@ -42,6 +42,8 @@ mod state;
 mod status;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod tasks;
 
 #[test]
 fn no_test_file_is_forgotten() {

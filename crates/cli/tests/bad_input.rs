@@ -154,11 +154,11 @@ fn a_store_that_only_others_may_write() {
 
 #[test]
 fn lesson_15_no_message_suggests_anything_that_destroys() {
-    let words = std::fs::read_to_string(
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/words.rs"),
-    )
-    .unwrap();
-    for danger in ["--force", "rm -", "reset --hard", "--no-verify", "delete "] {
-        assert!(!words.contains(danger), "words.rs suggests {danger}");
+    for file in ["src/words.rs", "src/words/tasks.rs", "src/commands/task.rs"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let words = std::fs::read_to_string(path).unwrap();
+        for danger in ["--force", "rm -", "reset --hard", "--no-verify", "delete "] {
+            assert!(!words.contains(danger), "{file} suggests {danger}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use baton_testing::cluster;
 use crate::harness::{Said, Scratch};
 
 /// A fresh database, or nothing where there is no PostgreSQL.
-fn address() -> Option<String> {
+pub(crate) fn address() -> Option<String> {
     match cluster::shared() {
         Ok(server) => Some(server.address(&server.create_database().unwrap())),
         Err(error) => {

@@ -10,6 +10,7 @@
 mod backlog;
 mod claims;
 mod events;
+mod gates;
 mod lessons;
 mod messages;
 mod model;
@@ -17,6 +18,9 @@ mod naive;
 mod notes;
 mod once;
 mod operations;
+mod retries;
+mod review_events;
+mod reviews;
 mod sessions;
 mod state;
 mod state_model;

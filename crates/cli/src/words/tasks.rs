@@ -15,7 +15,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
         Refused::Unknown { task, near } => unknown(task, near),
         Refused::NothingReady(nothing) => nothing_ready(nothing),
         Refused::HasTask { task, since } => (
-            format!("you work on {} since {}", named(task), render::ago(*since)),
+            format!("you work on {} since {}", named(task), render::until(*since)),
             format!(
                 "baton task done {0}, or baton task park {0} --next 'what comes next'",
                 task.task
@@ -28,7 +28,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
                 "{} cannot {verb}: it is {} since {}{why}; allowed: {}",
                 named(task),
                 state.name(),
-                render::ago(*since),
+                render::until(*since),
                 allowed.join(", ")
             );
             let details = json!({

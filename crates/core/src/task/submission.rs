@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Owner;
 use crate::claim::Holder;
-use crate::id::{SessionId, TreeId};
+use crate::id::{SessionId, Token, TreeId};
 use crate::resource::Resource;
-use crate::time::Moment;
+use crate::time::{Moment, Span};
 
 /// A commit may be named by so many of its first digits.
 pub const ABBREVIATED_MIN: usize = 7;
@@ -55,6 +55,22 @@ impl Submission {
     /// Does `given` name the commit, in full or by its first digits?
     pub fn is_at(&self, given: &str) -> bool {
         same_commit(&self.commit, given)
+    }
+
+    /// The attempt it came from, to which it goes back. Its old token opens nothing.
+    pub(crate) fn author(&self) -> Owner {
+        Owner {
+            session: self.by.session.clone(),
+            name: self.by.name.clone(),
+            agent: self.by.agent.clone(),
+            attempt: self.attempt,
+            token: Token::default(),
+            tree: self.tree.clone(),
+            taken_at: self.at,
+            renewed_at: self.at,
+            expires_at: self.at,
+            ttl: Span::ZERO,
+        }
     }
 
     /// Has somebody approved it, and nobody rejected it?

@@ -83,7 +83,9 @@ pub fn add(
     }
     let by = caller.as_ref().map(|caller| caller.holder(context));
     let task = Task { created_by: by, ..made(request, &tally, &after, context) };
-    let (id, title, state) = (task.task.clone(), task.title.clone(), task.state());
+    let (id, title) = (task.task.clone(), task.title.clone());
+    // As the next take will see it: its phase may hold it back.
+    let state = if tally.holds_back(task.phase) { State::Blocked } else { task.state() };
     let pending = task.pending.clone();
     let mut events = vec![Event::TaskAdded { task, body: request.body.clone() }];
     events.extend(graph::weigh_leaf(view, &pending)?);

@@ -4,7 +4,7 @@
 //! others' hands. However many tasks there are, at most [`CONSIDERED_MAX`] are looked at; they are
 //! read as little as possible of, a few at first, and paths that occur again are tested once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,8 @@ use crate::resource::Resource;
 use crate::scene::Places;
 use crate::task::dossier::Dossier;
 use crate::task::{self, Task};
-use crate::view::{Query, Row, View, only, parse};
+use crate::time::{Moment, Span};
+use crate::view::{Index, Query, Record, Row, View, parse};
 
 /// Of so many the first without a conflict is taken; if all conflict, the first.
 pub const CONSIDERED_MAX: usize = 200;
@@ -25,7 +26,7 @@ pub const CONSIDERED_MAX: usize = 200;
 const FIRST_PAGE: usize = 8;
 /// When all that others hold is no more than this, it is read at once.
 const WHOLE_MAX: u32 = 64;
-/// How many holders are read at one place of the index. Where there are more, there is a conflict.
+/// How many holders are read at one place of the index; more than that tell nothing new.
 const PER_PLACE_MAX: u32 = 256;
 /// How many candidates are tested together, growing.
 const CHUNKS: [usize; 4] = [1, 7, 32, CONSIDERED_MAX];
@@ -34,12 +35,27 @@ const CHUNKS: [usize; 4] = [1, 7, 32, CONSIDERED_MAX];
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Candidate {
     pub(crate) task: TaskId,
-    title: String,
     priority: u8,
     #[serde(default)]
     unblocks: u32,
     #[serde(default)]
     paths: Vec<String>,
+    /// Where the rest of it is, for an explanation.
+    #[serde(skip)]
+    title: Title,
+}
+
+#[derive(Clone, Debug)]
+enum Title {
+    Known(String),
+    /// In the record, unread: most candidates are never shown.
+    Within(String),
+}
+
+impl Default for Title {
+    fn default() -> Self {
+        Self::Known(String::new())
+    }
 }
 
 impl Candidate {
@@ -52,10 +68,10 @@ impl From<&Task> for Candidate {
     fn from(task: &Task) -> Self {
         Self {
             task: task.task.clone(),
-            title: task.title.clone(),
             priority: task.priority,
             unblocks: task.unblocks,
             paths: task.paths.iter().map(Resource::to_string).collect(),
+            title: Title::Known(task.title.clone()),
         }
     }
 }
@@ -123,7 +139,7 @@ pub(crate) fn choose(
     offer: &Offer<'_>,
     wanted: usize,
     context: &Context,
-) -> Result<Vec<(Candidate, Option<Conflict>, Verdict)>, Refusal> {
+) -> Result<Vec<Judged>, Refusal> {
     let mut hands = Hands::new(offer.me);
     let (mut page, mut complete) = offer.read(view, FIRST_PAGE.max(wanted))?;
     let mut tested: Vec<Option<Conflict>> = Vec::new();
@@ -168,17 +184,29 @@ pub(crate) fn choose(
     Ok(all)
 }
 
-impl From<&(Candidate, Option<Conflict>, Verdict)> for Considered {
-    fn from((candidate, conflict, verdict): &(Candidate, Option<Conflict>, Verdict)) -> Self {
-        Self {
+/// A candidate with what is in its way and what became of it.
+pub(crate) type Judged = (Candidate, Option<Conflict>, Verdict);
+
+pub(crate) fn considered(judged: &[Judged]) -> Result<Vec<Considered>, Refusal> {
+    #[derive(Deserialize)]
+    struct Titled {
+        title: String,
+    }
+    let one = |(candidate, conflict, verdict): &Judged| {
+        let title = match &candidate.title {
+            Title::Known(title) => title.clone(),
+            Title::Within(body) => parse::<Titled>(body)?.title,
+        };
+        Ok(Considered {
             task: candidate.task.clone(),
-            title: candidate.title.clone(),
+            title,
             priority: candidate.priority,
             unblocks: candidate.unblocks,
             verdict: *verdict,
             conflict: conflict.clone(),
-        }
-    }
+        })
+    };
+    judged.iter().map(one).collect()
 }
 
 impl Offer<'_> {
@@ -197,8 +225,10 @@ impl Offer<'_> {
         let mut complete = true;
         for rows in view.read(&queries)? {
             complete &= rows.len() < count;
-            for row in &rows {
-                all.push(parse(&row.body)?);
+            for row in rows {
+                let mut candidate: Candidate = parse(&row.body)?;
+                candidate.title = Title::Within(row.body);
+                all.push(candidate);
             }
         }
         all.sort_by_key(Candidate::order);
@@ -211,31 +241,72 @@ impl Offer<'_> {
 /// What others have in hand: live claims, and the paths of tasks they work on.
 struct Hands<'a> {
     me: &'a SessionId,
-    /// By their place in the index of resources.
-    held: BTreeMap<String, Vec<Hand>>,
-    seen: std::collections::BTreeSet<(&'static str, String)>,
-    asked: Places,
-    /// Everything was read.
-    whole: bool,
+    held: Vec<Hand>,
+    /// Which of `held` a record is; nothing when it is in nobody's way.
+    seen: BTreeMap<(&'static str, String), Option<usize>>,
+    claims: Shelf,
+    tasks: Shelf,
     /// Verdicts by paths, so that the same are tested once.
     known: BTreeMap<Vec<String>, Option<Conflict>>,
 }
 
-#[derive(Clone)]
+/// What was read of one index of resources.
+struct Shelf {
+    index: Index,
+    /// Everything in the index was read.
+    whole: Option<bool>,
+    /// What was found, by the place that was asked for; of the whole, by where it stands.
+    points: BTreeMap<String, Vec<usize>>,
+    ranges: BTreeMap<String, Vec<usize>>,
+}
+
+/// Something that somebody else holds.
 struct Hand {
     holder: Holder,
-    resource: Resource,
     task: Option<TaskId>,
+    texts: Vec<String>,
+    /// The same, read when the text alone does not tell.
+    resources: Option<Vec<Resource>>,
+}
+
+/// As much of a claim as a conflict needs.
+#[derive(Deserialize)]
+struct Held {
+    session: SessionId,
+    name: String,
+    #[serde(default)]
+    agent: Option<String>,
+    resources: Vec<String>,
+    renewed_at: Moment,
+    expires_at: Moment,
+    ttl: Span,
+}
+
+impl Held {
+    fn is_live(&self, context: &Context) -> bool {
+        let late = context.failed_over_at.is_some_and(|at| self.renewed_at < at);
+        context.now < if late { self.expires_at + self.ttl } else { self.expires_at }
+    }
+}
+
+fn read_paths(texts: &[String]) -> Result<Vec<Resource>, Refusal> {
+    let read = |text: &String| {
+        let bad = |source| Refusal::BadResource { text: text.clone(), source };
+        Resource::parse(text).map_err(bad)
+    };
+    texts.iter().map(read).collect()
 }
 
 impl<'a> Hands<'a> {
     fn new(me: &'a SessionId) -> Self {
+        let shelf =
+            |index| Shelf { index, whole: None, points: BTreeMap::new(), ranges: BTreeMap::new() };
         Self {
             me,
-            held: BTreeMap::new(),
-            seen: std::collections::BTreeSet::new(),
-            asked: Places::default(),
-            whole: false,
+            held: Vec::new(),
+            seen: BTreeMap::new(),
+            claims: shelf(claim::BY_RESOURCE),
+            tasks: shelf(task::BY_PATH),
             known: BTreeMap::new(),
         }
     }
@@ -246,126 +317,204 @@ impl<'a> Hands<'a> {
         candidates: &[Candidate],
         context: &Context,
     ) -> Result<Vec<Option<Conflict>>, Refusal> {
-        let mut new: Vec<(&Vec<String>, Vec<Resource>)> = Vec::new();
-        for candidate in candidates {
-            let paths = &candidate.paths;
-            if paths.is_empty() || self.known.contains_key(paths) {
-                continue;
-            }
-            if new.iter().all(|(known, _)| *known != paths) {
-                let read = |path: &String| {
-                    let bad = |source| Refusal::BadResource { text: path.clone(), source };
-                    Resource::parse(path).map_err(bad)
-                };
-                new.push((paths, paths.iter().map(read).collect::<Result<_, _>>()?));
-            }
+        let paths: BTreeSet<&Vec<String>> = candidates
+            .iter()
+            .map(|candidate| &candidate.paths)
+            .filter(|paths| !paths.is_empty() && !self.known.contains_key(*paths))
+            .collect();
+        let mut new = Vec::with_capacity(paths.len());
+        for texts in paths {
+            let resources = read_paths(texts)?;
+            let places = Places::of(&resources);
+            new.push((texts, resources, places));
         }
-        self.learn(view, candidates, &new, context)?;
-        for (paths, resources) in new {
-            let conflict = self.conflict(&resources);
-            self.known.insert(paths.clone(), conflict);
+        if !new.is_empty() {
+            let places: Vec<&Places> = new.iter().map(|(_, _, places)| places).collect();
+            self.learn(view, candidates, &places, context)?;
+        }
+        for (texts, resources, places) in new {
+            let conflict = self.conflict(texts, &resources, &places)?;
+            self.known.insert(texts.clone(), conflict);
         }
         let verdict = |one: &Candidate| self.known.get(&one.paths).cloned().flatten();
         Ok(candidates.iter().map(verdict).collect())
     }
 
-    /// Reads what others hold around these paths, unless it is known.
+    /// Reads what others hold around these places, unless it is known. From the second time on it
+    /// is tried whether all there is can be read at once.
     fn learn(
         &mut self,
         view: &dyn View,
         candidates: &[Candidate],
-        new: &[(&Vec<String>, Vec<Resource>)],
+        places: &[&Places],
         context: &Context,
     ) -> Result<(), Refusal> {
-        if self.whole || new.is_empty() {
-            return Ok(());
-        }
-        let indexes = [claim::BY_RESOURCE, task::BY_PATH];
         let first = self.known.is_empty();
-        if !first && self.asked.points.len() < usize::MAX && !self.tried_whole() {
-            let everything = indexes.map(|index| task::all_of(index, WHOLE_MAX + 1));
-            let answers = view.read(&everything)?;
-            let whole = answers.iter().all(|rows| rows.len() <= WHOLE_MAX as usize);
-            self.asked.ranges.insert(String::new());
-            if whole {
-                self.whole = true;
-                return self.take_in(&answers, context);
-            }
+        if !first {
+            self.read_whole(view, context)?;
         }
-        let mut queries = Vec::new();
-        for (_, resources) in new {
-            let places = Places::of(resources);
-            for point in places.points {
-                if self.asked.points.insert(point.clone()) {
-                    queries.extend(indexes.map(|one| Query::equal(one, &point, PER_PLACE_MAX)));
-                }
-            }
-            for range in places.ranges {
-                if self.asked.ranges.insert(range.clone()) {
-                    queries.extend(indexes.map(|one| Places::below(one, &range, PER_PLACE_MAX)));
-                }
-            }
+        let (mut queries, mut asked) = (Vec::new(), Vec::new());
+        for shelf in [&mut self.claims, &mut self.tasks] {
+            shelf.ask(places, &mut queries, &mut asked);
         }
-        let around = queries.len();
         if first {
             // Most likely it is this one, and then its papers are wanted: no read of their own.
             queries.extend(candidates.first().map(|one| Query::get::<Dossier>(one.task.as_str())));
         }
-        let mut answers = view.read(&queries)?;
-        answers.truncate(around);
-        self.take_in(&answers, context)
+        if queries.is_empty() {
+            return Ok(());
+        }
+        let answers = view.read(&queries)?;
+        for ((index, is_range, place), rows) in asked.into_iter().zip(answers) {
+            let found = self.take_in(&rows, context)?;
+            let shelf = if index == self.claims.index { &mut self.claims } else { &mut self.tasks };
+            let kept = if is_range { &mut shelf.ranges } else { &mut shelf.points };
+            kept.insert(place, found);
+        }
+        Ok(())
     }
 
-    fn tried_whole(&self) -> bool {
-        self.asked.ranges.contains("")
-    }
-
-    fn take_in(&mut self, answers: &[Vec<Row>], context: &Context) -> Result<(), Refusal> {
-        for rows in answers {
-            let mut fresh: Vec<Row> = Vec::new();
-            for row in rows {
-                if self.seen.insert((row.kind, row.key.clone())) {
-                    fresh.push(row.clone());
+    fn read_whole(&mut self, view: &dyn View, context: &Context) -> Result<(), Refusal> {
+        if self.claims.whole.is_some() {
+            return Ok(());
+        }
+        let indexes = [self.claims.index, self.tasks.index];
+        let answers = view.read(&indexes.map(|index| task::all_of(index, WHOLE_MAX + 1)))?;
+        for (index, rows) in indexes.into_iter().zip(answers) {
+            let whole = rows.len() <= WHOLE_MAX as usize;
+            let mut points: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+            for at in if whole { self.take_in(&rows, context)? } else { Vec::new() } {
+                for resource in self.held[at].read()? {
+                    points.entry(resource.index_value()).or_default().push(at);
                 }
             }
-            for claim in only::<Claim>(&fresh)? {
-                if claim.hold.holder.session != *self.me && claim.is_live(context) {
-                    self.hold(&claim.hold.holder, &claim.hold.resources, None);
-                }
-            }
-            for task in only::<Task>(&fresh)? {
-                let Some(owner) = task.owner() else { continue };
-                if owner.session != *self.me && owner.is_live(context) {
-                    self.hold(&owner.holder(), &task.paths, Some(&task.task));
-                }
+            let shelf = if index == self.claims.index { &mut self.claims } else { &mut self.tasks };
+            shelf.whole = Some(whole);
+            if whole {
+                shelf.points = points;
             }
         }
         Ok(())
     }
 
-    fn hold(&mut self, holder: &Holder, resources: &[Resource], task: Option<&TaskId>) {
-        for resource in resources {
-            self.held.entry(resource.index_value()).or_default().push(Hand {
-                holder: holder.clone(),
-                resource: resource.clone(),
-                task: task.cloned(),
-            });
+    /// The places in `held` of what is in others' hands among these rows.
+    fn take_in(&mut self, rows: &[Row], context: &Context) -> Result<Vec<usize>, Refusal> {
+        let mut found = Vec::new();
+        for row in rows {
+            let key = (row.kind, row.key.clone());
+            let at = match self.seen.get(&key) {
+                Some(at) => *at,
+                None => {
+                    let hand = self.hand(row, context)?;
+                    let at = hand.map(|hand| {
+                        self.held.push(hand);
+                        self.held.len() - 1
+                    });
+                    self.seen.insert(key, at);
+                    at
+                }
+            };
+            found.extend(at.filter(|at| found.last() != Some(at)));
+        }
+        Ok(found)
+    }
+
+    fn hand(&self, row: &Row, context: &Context) -> Result<Option<Hand>, Refusal> {
+        if row.kind == Claim::KIND {
+            let held: Held = parse(&row.body)?;
+            let counts = held.session != *self.me && held.is_live(context);
+            let holder = Holder { session: held.session, name: held.name, agent: held.agent };
+            let texts = held.resources;
+            return Ok(counts.then_some(Hand { holder, task: None, texts, resources: None }));
+        }
+        let task: Task = parse(&row.body)?;
+        let owner = task.owner().filter(|one| one.session != *self.me && one.is_live(context));
+        Ok(owner.map(|owner| Hand {
+            holder: owner.holder(),
+            task: Some(task.task.clone()),
+            texts: task.paths.iter().map(Resource::to_string).collect(),
+            resources: Some(task.paths.clone()),
+        }))
+    }
+
+    fn conflict(
+        &mut self,
+        texts: &[String],
+        resources: &[Resource],
+        places: &Places,
+    ) -> Result<Option<Conflict>, Refusal> {
+        let mut near = self.claims.near(places);
+        near.extend(self.tasks.near(places));
+        for at in near {
+            let hand = &mut self.held[at];
+            let same = texts.iter().find(|text| hand.texts.contains(text));
+            let held = match same {
+                Some(text) => Some(Resource::parse(text)),
+                None => {
+                    let theirs = hand.read()?.iter();
+                    let mut theirs = theirs.filter(|one| resources.iter().any(|r| r.overlaps(one)));
+                    theirs.next().cloned().map(Ok)
+                }
+            };
+            if let Some(held) = held {
+                let bad = |source| Refusal::BadResource { text: texts.concat(), source };
+                let (with, task) = (hand.holder.clone(), hand.task.clone());
+                return Ok(Some(Conflict { with, held: held.map_err(bad)?, task }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Hand {
+    fn read(&mut self) -> Result<&[Resource], Refusal> {
+        if self.resources.is_none() {
+            self.resources = Some(read_paths(&self.texts)?);
+        }
+        Ok(self.resources.as_deref().unwrap_or_default())
+    }
+}
+
+/// A question to an index: which one, whether a range, and where.
+type Asked = (Index, bool, String);
+
+impl Shelf {
+    /// Adds the queries for those of the places that were not asked for yet.
+    fn ask(&mut self, places: &[&Places], queries: &mut Vec<Query>, asked: &mut Vec<Asked>) {
+        if self.whole == Some(true) {
+            return;
+        }
+        for place in places {
+            for point in &place.points {
+                if !self.points.contains_key(point) {
+                    self.points.insert(point.clone(), Vec::new());
+                    queries.push(Query::equal(self.index, point, PER_PLACE_MAX));
+                    asked.push((self.index, false, point.clone()));
+                }
+            }
+            for range in &place.ranges {
+                if !self.ranges.contains_key(range) {
+                    self.ranges.insert(range.clone(), Vec::new());
+                    queries.push(Places::below(self.index, range, PER_PLACE_MAX));
+                    asked.push((self.index, true, range.clone()));
+                }
+            }
         }
     }
 
-    fn conflict(&self, resources: &[Resource]) -> Option<Conflict> {
-        let places = Places::of(resources);
-        let at = places.points.iter().filter_map(|point| self.held.get(point));
-        let within = places.ranges.iter().flat_map(|from| {
-            let until = Places::end_of(from);
-            self.held.range(from.clone()..until).map(|(_, hands)| hands)
-        });
-        let mut near = at.chain(within).flatten();
-        let hand = near.find(|hand| resources.iter().any(|one| one.overlaps(&hand.resource)))?;
-        Some(Conflict {
-            with: hand.holder.clone(),
-            held: hand.resource.clone(),
-            task: hand.task.clone(),
-        })
+    /// What may overlap something at these places.
+    fn near(&self, places: &Places) -> Vec<usize> {
+        let at = places.points.iter().filter_map(|point| self.points.get(point)).flatten();
+        let mut near: Vec<usize> = at.copied().collect();
+        for range in &places.ranges {
+            match self.whole {
+                Some(true) => {
+                    let within = self.points.range(range.clone()..Places::end_of(range));
+                    near.extend(within.flat_map(|(_, held)| held));
+                }
+                _ => near.extend(self.ranges.get(range).into_iter().flatten()),
+            }
+        }
+        near
     }
 }

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choosing::{Candidate, Considered, Offer, Verdict, choose};
+use super::choosing::{self, Candidate, Considered, Offer, Verdict, choose};
 use super::refused::{Brief, Nothing, Refused};
 use super::reviewing;
 use super::reviewing::seats::{self, Reviewed};
@@ -110,13 +110,16 @@ pub fn take(
     let counter = Counter::read(view, request, context)?;
     let mut events = Vec::new();
     let loose = counter.notice(view, request, &mut events, context)?;
+    // Who asks for one by name is told about that one first.
+    let named = request.task.as_ref().map(|text| counter.named(view, text, &loose, context));
+    let named = named.transpose()?;
     if let Some(own) = counter.own.iter().find(|own| counter.holds(own, request, context))
         && !request.also
     {
         return Err(has_task(own));
     }
-    let (chosen, considered) = match &request.task {
-        Some(text) => (vec![counter.named(view, text, &loose, context)?], Vec::new()),
+    let (chosen, considered) = match named {
+        Some(task) => (vec![task], Vec::new()),
         None => counter.pick(view, &loose, request, context)?,
     };
     if chosen.is_empty() {
@@ -141,11 +144,7 @@ pub fn take(
     let notices = counter.caller.notices.clone();
     let mut taken = taken.into_iter();
     let first = taken.next().ok_or(Refusal::Empty)?;
-    let considered = match (request.explain, request.claim) {
-        (true, true) => explained(considered, &first.task),
-        (true, false) => considered,
-        (false, _) => Vec::new(),
-    };
+    let considered = if request.claim { explained(considered, &first.task) } else { considered };
     let answer = Taken { first, also: taken.collect(), claim, considered, notices };
     Ok((events, Answer::Taken(Box::new(answer))))
 }
@@ -346,7 +345,9 @@ impl Counter {
         }
         let tries = if request.claim { CLAIMS_TRIED_MAX } else { wanted };
         let all = choose(view, &offer, tries, context)?;
-        considered.extend(all.iter().map(Considered::from));
+        if request.explain {
+            considered.extend(choosing::considered(&all)?);
+        }
         for (candidate, ..) in all.iter().filter(|(.., verdict)| *verdict == Verdict::Chosen) {
             let now = loose.iter().find(|task| task.task == candidate.task).cloned();
             let task = now.map_or_else(

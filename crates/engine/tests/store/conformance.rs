@@ -8,6 +8,7 @@ mod copies;
 mod journal;
 mod model;
 mod records;
+mod tasks;
 mod turns;
 
 /// A store that tests can open again. Each `Fixture` is one store, empty at first.
@@ -47,6 +48,10 @@ const CASES: &[(&str, Case)] = &[
     ("another descriptor wakes a waiter", turns::another_descriptor_wakes_a_waiter),
     ("s05: a restore raises the epoch", copies::s05_a_restore_raises_the_epoch),
     ("a backup replaces nothing", copies::a_backup_replaces_nothing),
+    (
+        "lesson 1: a thousand races have one winner each",
+        tasks::lesson_01_a_thousand_races_have_one_winner_each,
+    ),
     ("random edits end like the model", model::random_edits_end_like_the_model),
 ];
 

@@ -190,7 +190,7 @@ fn facts(task: &ShownTask, colour: bool) -> Vec<(&'static str, String)> {
         };
         let why = glance.reason.as_deref().map(|why| format!(": {}", shown(why)));
         let name = paint(glance.state.name(), tint, colour);
-        format!("{name} since {}{}", render::ago(glance.since), why.unwrap_or_default())
+        format!("{name} since {}{}", render::until(glance.since), why.unwrap_or_default())
     };
     let mut facts = vec![("state", state)];
     if let Some(owner) = &glance.owner {

@@ -257,6 +257,7 @@ fn contest(
     };
     if task.state().is_finished() {
         hold_back_again(view, task, events, context)?;
+        task.standing.author = Some(submission.author());
     }
     let gate = gates::open(view, draft, events)?;
     // Whoever still reviews it need not go on: a person does.
