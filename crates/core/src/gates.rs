@@ -281,6 +281,19 @@ pub fn unknown(view: &dyn View, text: &str) -> Result<Refusal, Refusal> {
     Ok(Refused::Unknown { gate, near: near.iter().map(Brief::from).collect() }.into())
 }
 
+/// The person's own command was run for it, well or not: it is told once.
+pub fn was_told(
+    view: &dyn View,
+    gate: &GateId,
+    well: bool,
+    context: &Context,
+) -> Result<(Vec<Event>, ()), Refusal> {
+    let untold = |gate: &Gate| gate.told_at.is_none();
+    let event = get::<Gate>(view, gate.as_str())?.filter(untold);
+    let event = event.map(|gate| Event::GateTold { gate: gate.gate, at: context.now, well });
+    Ok((event.into_iter().collect(), ()))
+}
+
 /// When a gate that is about a moment opens by itself.
 pub fn opens_at(gate: &Gate) -> Option<Moment> {
     match gate.check {

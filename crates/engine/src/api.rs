@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use baton_core::id::Token;
 use baton_core::time::Span;
 
+pub mod gates;
+pub mod reviews;
 pub mod shared;
 pub mod tasks;
 

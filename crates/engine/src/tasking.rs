@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::api::tasks as api;
 use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
+use crate::gating;
 use crate::resources::named;
 use crate::sighting::{bury, clear_the_way, foreign_locks, in_the_way, life_of, of_claims, sight};
 use crate::workspace::{Retry, Workspace};
@@ -120,6 +121,7 @@ pub fn take(
     let retry = operation.map(|operation| Retry::of(operation, "task take", wanted));
     let taken = |answer: &Answer| matches!(answer, Answer::Taken(_));
     if actor.session.is_some() {
+        gating::look_by_itself(workspace, None);
         bury_owners(workspace, OWNERS_MAX)?;
     }
     let mut observed = Observed::default();
@@ -203,7 +205,7 @@ fn bury_owners(workspace: &mut Workspace, limit: u32) -> Result<bool, Failure> {
 fn owners(view: &dyn View, limit: u32) -> Result<Vec<Session>, Refusal> {
     let mut ids: BTreeSet<SessionId> = BTreeSet::new();
     for task in scan::<Task>(view, task::all_of(task::BY_LEASE, limit))? {
-        ids.extend(task.standing.owner.map(|owner| owner.session));
+        ids.extend(task.seats().map(|seat| seat.session.clone()));
     }
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -217,7 +219,7 @@ fn owners(view: &dyn View, limit: u32) -> Result<Vec<Session>, Refusal> {
 }
 
 /// What the claims that were taken for a task would leave behind when they end with it.
-fn left_by_task(workspace: &mut Workspace, text: &str) -> Result<Observed, Failure> {
+pub(crate) fn left_by_task(workspace: &mut Workspace, text: &str) -> Result<Observed, Failure> {
     let Some(id) = TaskId::parse(text) else {
         return Ok(Observed::default());
     };
@@ -251,7 +253,11 @@ fn leave(
     workspace.decide_once(actor, observed, retry.as_ref(), |_| true, rule)
 }
 
-fn retry_of(operation: Option<&str>, verb: &str, wanted: &impl Serialize) -> Option<Retry> {
+pub(crate) fn retry_of(
+    operation: Option<&str>,
+    verb: &str,
+    wanted: &impl Serialize,
+) -> Option<Retry> {
     operation.map(|operation| Retry::of(operation, verb, wanted))
 }
 

@@ -82,6 +82,8 @@ pub enum Refused {
     NotForYou { task: Brief, to: String, yours: Option<String> },
     #[error("another commit of {} stands submitted", task.task)]
     OtherCommit { task: Brief, given: String, current: String },
+    #[error("there is no commit {commit:?}")]
+    NoCommit { commit: String },
     #[error("tasks would wait for each other: {}", join(tasks))]
     Cycle { tasks: Vec<TaskId> },
     #[error("a task like this is filed already")]
@@ -117,6 +119,7 @@ impl Refused {
             Self::Stale { .. } => "stale_attempt",
             Self::WrongRole { .. } | Self::NotForYou { .. } => "wrong_role",
             Self::OwnWork { .. } => "own_work",
+            Self::NoCommit { .. } => "unknown_commit",
             Self::OtherCommit { .. } => "other_commit",
             Self::Cycle { .. } => "cycle",
             Self::Similar { .. } => "similar",
