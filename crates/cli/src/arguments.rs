@@ -131,6 +131,16 @@ pub(crate) enum Command {
     /// File, take and finish tasks
     #[command(subcommand)]
     Task(crate::commands::task::Task),
+    /// What a person must decide before work goes on
+    #[command(subcommand)]
+    Gate(crate::commands::gate::Gate),
+    /// Vote on any subject; voters who disagree are decided about by a person
+    Vote(api::reviews::Vote),
+    /// What was voted on a subject
+    Votes {
+        #[arg(value_name = "SUBJECT")]
+        subject: String,
+    },
     /// Values everyone sees, with versions
     #[command(subcommand)]
     State(crate::commands::state::State),

@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use crate::render::{self, resources, shown};
 
 mod tasks;
+pub(crate) use gates::decision_words;
 pub(crate) use shared::running;
 
+mod gates;
 mod shared;
 
 /// A failure, ready to be said.
@@ -238,6 +240,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         ),
         Refusal::Task(refused) => {
             let (message, next, details) = tasks::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Gate(refused) => {
+            let (message, next, details) = gates::of(refused);
             problem(message, next, details)
         }
         Refusal::State(refused) => {

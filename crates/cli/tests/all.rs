@@ -13,6 +13,8 @@ mod doctor;
 #[cfg(test)]
 mod export;
 #[cfg(test)]
+mod gates;
+#[cfg(test)]
 mod guide;
 #[cfg(test)]
 mod harness;
@@ -32,6 +34,8 @@ mod person;
 mod policy;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod reviews;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use baton_core::claim::{Leftover, Mode};
 use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
 use baton_core::claims::{Granted, Queued};
 use baton_core::notices::{News, Notice};
+use baton_core::task::Move;
 use baton_engine::checking::{self, Verdicts};
 use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
 use baton_engine::{api, claiming, listing};
@@ -98,10 +99,42 @@ pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
                 let what = render::resources(resources);
                 format!("you no longer hold {what}: {}{now}", shown(why))
             }
+            News::TaskMoved { .. } | News::ReviewOver { .. } => task_news(&notice.news),
         };
         let _ = writeln!(text, "{}: {sentence}", paint("news", Paint::Yellow, colour));
     }
     text
+}
+
+/// What became of a task, as quoted data.
+fn task_news(news: &News) -> String {
+    match news {
+        News::TaskMoved { task, title, how, by, why, state, attempt, max_attempts, token } => {
+            let by = by.as_ref().map(|by| format!(" by {}", shown(&by.name))).unwrap_or_default();
+            let said = match why.is_empty() {
+                true => String::new(),
+                false => format!(", saying: \"{}\"", shown(why)),
+            };
+            let now = match token {
+                Some(token) => {
+                    format!("it is yours again, attempt {attempt} of {max_attempts}, token {token}")
+                }
+                None => format!("it is {}", state.name()),
+            };
+            let how = match how {
+                Move::Approved => "is approved",
+                Move::Rejected => "is rejected",
+                Move::Withdrawn => "is withdrawn from review",
+                Move::Answered => "goes on",
+                _ => "moved",
+            };
+            format!("{task} \"{}\" {how}{by}{said}; {now}", shown(title))
+        }
+        News::ReviewOver { task, title, why } => {
+            format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
+        }
+        News::Asked { .. } | News::Lost { .. } => String::new(),
+    }
 }
 
 pub(crate) fn release(desk: &mut Desk, wanted: &api::Release) -> Outcome {

@@ -66,6 +66,7 @@ fn visible(command: &clap::Command, name: &str) -> Vec<(String, clap::Command)> 
 fn schemas() -> Value {
     use baton_core::claims::Granted;
     use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
+    use baton_core::gates::deciding::{Decided, Trusted};
     use baton_core::notes::{Noted, Notes};
     use baton_core::refusal::Held;
     use baton_core::sessions::Ended;
@@ -74,8 +75,11 @@ fn schemas() -> Value {
     use baton_core::tasks::Moved;
     use baton_core::tasks::adding::Added;
     use baton_core::tasks::refused::Nothing;
+    use baton_core::tasks::reviewing::judging::Judged;
     use baton_core::tasks::taking::Taken;
+    use baton_core::votes::{Ballot, Voted};
     use baton_engine::checking::Verdicts;
+    use baton_engine::gating::{Checks, GateList, ShownGate};
     use baton_engine::listing::{ClaimList, Story};
     use baton_engine::sessions::{Credentials, Seat, Seats};
     use baton_engine::state::{History, Version};
@@ -96,8 +100,17 @@ fn schemas() -> Value {
         "task take": schema_for!(Taken),
         "task take, refused with nothing_ready": schema_for!(Nothing),
         "task show": schema_for!(ShownTask),
-        "task list, ready, blocked": schema_for!(TaskList),
-        "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),
+        "task list, ready, blocked, dead": schema_for!(TaskList),
+        "task update, block, park, submit, withdraw, done, fail, cancel, reopen, revive": schema_for!(Moved),
+        "task approve, reject": schema_for!(Judged),
+        "gate add": schema_for!(baton_core::gates::Added),
+        "gate list": schema_for!(GateList),
+        "gate show": schema_for!(ShownGate),
+        "gate approve, deny": schema_for!(Decided),
+        "gate check": schema_for!(Checks),
+        "gate trust": schema_for!(Trusted),
+        "vote": schema_for!(Voted),
+        "votes": schema_for!(Ballot),
         "state get": schema_for!(Got),
         "state set, append, merge, delete": schema_for!(Written),
         "state list": schema_for!(Names),

@@ -12,6 +12,7 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod gates;
 mod shared;
 mod tasks;
 
@@ -62,6 +63,20 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::TasksWeighed { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
+        Event::TaskSubmitted { .. }
+        | Event::SubmissionEnded { .. }
+        | Event::ReviewTaken { .. }
+        | Event::ReviewsEnded { .. }
+        | Event::TaskJudged { .. }
+        | Event::TaskFeedback { .. }
+        | Event::GateOpened { .. }
+        | Event::GateDecided { .. }
+        | Event::GateChecked { .. }
+        | Event::GateTrusted { .. }
+        | Event::GateTold { .. }
+        | Event::VoteCast { .. }
+        | Event::VotesContested { .. }
+        | Event::VotesSettled { .. } => gates::sentence(event, &actor, &who),
         Event::StateChanged { .. }
         | Event::DraftSet { .. }
         | Event::DraftsEnded { .. }
@@ -257,6 +272,12 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
                     };
                     let what = resources(lost);
                     format!("a note for {to}: it no longer holds {what}: {}{now}", shown(why))
+                }
+                News::TaskMoved { task, state, .. } => {
+                    format!("a note for {to}: {task} is {}", state.name())
+                }
+                News::ReviewOver { task, why, .. } => {
+                    format!("a note for {to}: {task} need not be reviewed: {}", shown(why))
                 }
             }
         }
@@ -477,7 +498,9 @@ mod tests {
 
     #[test]
     fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-        let samples = [samples(), more_samples(), shared_samples(), tasks::samples()].concat();
+        let samples =
+            [samples(), more_samples(), shared_samples(), tasks::samples(), gates::samples()]
+                .concat();
         for kind in KINDS {
             assert!(samples.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
         }
