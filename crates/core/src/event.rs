@@ -117,7 +117,7 @@ pub enum Event {
     },
 
     TaskAdded {
-        task: Task,
+        task: Box<Task>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<String>,
     },

@@ -4,10 +4,12 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
-use crate::event::Event;
+use crate::event::{Event, Renewal};
+use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
+use crate::time::Moment;
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
@@ -40,13 +42,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::AliasBound { alias } => put(records, alias),
 
         Event::ClaimGranted { claim } => put(records, claim),
-        Event::ClaimsRenewed { claims, at } => claims.iter().try_for_each(|renewal| {
-            change(records, renewal.claim.as_str(), |claim: &mut Claim| {
-                claim.renewed_at = *at;
-                claim.expires_at = renewal.expires_at;
-                claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
-            })
-        }),
+        Event::ClaimsRenewed { claims, at } => renew(records, claims, *at),
         Event::ClaimNarrowed { claim, resources, left, .. } => {
             change(records, claim.as_str(), |claim: &mut Claim| {
                 claim.hold.resources.clone_from(resources);
@@ -57,12 +53,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
             records.delete(Claim::KIND, claim.as_str())?;
             leave(records, left.as_ref())
         }
-        Event::LeftoversTold { claims, remaining } => {
-            for claim in claims {
-                records.delete(Leftover::KIND, claim.as_str())?;
-            }
-            remaining.iter().try_for_each(|left| put(records, left))
-        }
+        Event::LeftoversTold { claims, remaining } => told(records, claims, remaining),
 
         Event::WaitQueued { waiter } => put(records, waiter),
         Event::WaitRenewed { waiter, lease_until } => {
@@ -116,6 +107,27 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
         }
     }
+}
+
+fn renew(records: &mut dyn Records, claims: &[Renewal], at: Moment) -> Result<(), Unreadable> {
+    claims.iter().try_for_each(|renewal| {
+        change(records, renewal.claim.as_str(), |claim: &mut Claim| {
+            claim.renewed_at = at;
+            claim.expires_at = renewal.expires_at;
+            claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
+        })
+    })
+}
+
+fn told(
+    records: &mut dyn Records,
+    claims: &[ClaimId],
+    remaining: &[Leftover],
+) -> Result<(), Unreadable> {
+    for claim in claims {
+        records.delete(Leftover::KIND, claim.as_str())?;
+    }
+    remaining.iter().try_for_each(|left| put(records, left))
 }
 
 /// Keeps what a claim left behind, together with what it left when it was narrowed before.

@@ -4,10 +4,14 @@
 //! step of one transaction. It also remembers each record that was read by key, so that evolving an
 //! event asks the store nothing the decision has asked already.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::view::{Index, Kind, Query, Records, Row, Unreadable, View, index_entries};
+
+/// The rows of a scan are remembered when they are no more than this.
+const REMEMBERED_MAX: usize = 64;
 
 /// What a store must write for one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,14 +118,19 @@ impl View for Overlay<'_> {
         };
         let mut answers: Vec<Option<Vec<Row>>> =
             queries.iter().map(|query| known(query).map(|row| row.into_iter().collect())).collect();
-        let open: Vec<Query> = queries
-            .iter()
-            .zip(&answers)
-            .filter(|(_, answer)| answer.is_none())
-            .map(|(query, _)| query.clone())
-            .collect();
-        let mut below =
-            if open.is_empty() { Vec::new() } else { self.below.read(&open)? }.into_iter();
+        let all_open = answers.iter().all(Option::is_none);
+        let open: Cow<'_, [Query]> = match all_open {
+            true => Cow::Borrowed(queries),
+            false => {
+                let open = queries.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
+                Cow::Owned(open.map(|(query, _)| query.clone()).collect())
+            }
+        };
+        let mut below = match open.len() {
+            0 => Vec::new(),
+            _ => self.below.read(&open)?,
+        }
+        .into_iter();
         let mut read = self.read.borrow_mut();
         for (query, answer) in queries.iter().zip(&mut answers) {
             if answer.is_some() {
@@ -131,7 +140,8 @@ impl View for Overlay<'_> {
             if let Query::Get { kind, key } = query {
                 read.insert((*kind, key.clone()), rows.first().cloned());
             }
-            for row in &rows {
+            // A long list is looked through, and little of it is asked for again.
+            for row in rows.iter().filter(|_| rows.len() <= REMEMBERED_MAX) {
                 read.insert((row.kind, row.key.clone()), Some(row.clone()));
             }
             *answer = Some(rows);

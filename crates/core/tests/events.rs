@@ -262,7 +262,7 @@ fn every_event_of_tasks() -> Vec<Event> {
     let expires_at = START + Span::minutes(40);
     let token = Position { epoch: 2, number: 9 };
     let mut events = vec![
-        Event::TaskAdded { task: task(), body: Some("long".to_owned()) },
+        Event::TaskAdded { task: Box::new(task()), body: Some("long".to_owned()) },
         Event::TaskEdited { task: id.clone(), edit },
         Event::TaskReported { task: id.clone(), report },
         Event::TaskTied { task: id.clone(), after: vec![id.clone()], pending: vec![id.clone()] },

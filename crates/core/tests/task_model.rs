@@ -94,7 +94,13 @@ impl ReferenceStateMachine for Stories {
                 (0..6_usize).prop_map(Shown::Any)
             ]
         };
-        let class = || prop_oneof![3 => Just(Class::Failed), 1 => Just(Class::RateLimited), 1 => Just(Class::Auth)];
+        let class = || {
+            prop_oneof![
+                3 => Just(Class::Failed),
+                1 => Just(Class::RateLimited),
+                1 => Just(Class::Auth),
+            ]
+        };
         prop_oneof![
             6 => (
                 prop::collection::vec(task(), 0..3),

@@ -267,7 +267,7 @@ fn of_the_first_two_hundred_the_first_that_is_free() {
         }
         for number in 0..=free {
             // Past the claimed ones the paths repeat: each set is tested once.
-            let path = format!("src/f{}", number % holders.max(2).min(120));
+            let path = format!("src/f{}", number % holders.clamp(2, 120));
             let path = if number == free { "free".to_owned() } else { path };
             let path = if holders == 1 && number != free { format!("src/x{number}") } else { path };
             world.add_on(&format!("work number{number}"), &[&path]);
@@ -447,7 +447,7 @@ fn a_like_title_is_filed_and_told_or_refused_when_asked_to() {
     world.takes("ann").unwrap();
     world.finishes("ann", "t1", None).unwrap();
     world.pass(Span::days(6));
-    assert_eq!(world.file(&unique.clone()).map(drop).is_err(), true, "lately done");
+    assert!(world.file(&unique).is_err(), "lately done");
     world.pass(Span::days(2));
     assert_eq!(world.file(&unique).unwrap().similar, []);
     assert!(!world.task("t1").remembered, "and its words are forgotten");

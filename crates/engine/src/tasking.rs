@@ -246,11 +246,11 @@ fn leave(
     workspace: &mut Workspace,
     actor: &Actor,
     task: &str,
-    retry: Option<Retry>,
+    retry: Option<&Retry>,
     rule: impl FnOnce(&dyn View, &Context) -> Result<(Vec<Event>, Moved), Refusal>,
 ) -> Result<Moved, Failure> {
     let observed = left_by_task(workspace, task)?;
-    workspace.decide_once(actor, observed, retry.as_ref(), |_| true, rule)
+    workspace.decide_once(actor, observed, retry, |_| true, rule)
 }
 
 pub(crate) fn retry_of(
@@ -275,7 +275,7 @@ pub fn done(
         token: wanted.token,
     };
     let retry = retry_of(operation, "task done", wanted);
-    leave(workspace, actor, &wanted.task, retry, |view, context| {
+    leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
         ending::done(view, &request, context)
     })
 }
@@ -293,7 +293,7 @@ pub fn fail(
         token: wanted.token,
     };
     let retry = retry_of(operation, "task fail", wanted);
-    leave(workspace, actor, &wanted.task, retry, |view, context| {
+    leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
         ending::fail(view, &request, context)
     })
 }
@@ -307,7 +307,7 @@ pub fn park(
     let api::Park { task, next, back_in, token } = wanted.clone();
     let request = ending::Park { task, next, back_in, token };
     let retry = retry_of(operation, "task park", wanted);
-    leave(workspace, actor, &wanted.task, retry, |view, context| {
+    leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
         ending::park(view, &request, context)
     })
 }
@@ -321,7 +321,7 @@ pub fn block(
     let api::Block { task, on, token } = wanted.clone();
     let request = ending::Block { task, on, token };
     let retry = retry_of(operation, "task block", wanted);
-    leave(workspace, actor, &wanted.task, retry, |view, context| {
+    leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
         ending::block(view, &request, context)
     })
 }
@@ -339,7 +339,7 @@ pub fn cancel(
 ) -> Result<Moved, Failure> {
     let request = change(wanted);
     let retry = retry_of(operation, "task cancel", wanted);
-    leave(workspace, actor, &wanted.task, retry, |view, context| {
+    leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
         ending::cancel(view, &request, context)
     })
 }
@@ -352,7 +352,7 @@ pub fn reopen(
 ) -> Result<Moved, Failure> {
     let request = change(wanted);
     let retry = retry_of(operation, "task reopen", wanted);
-    leave(workspace, actor, &wanted.task, retry, |view, context| {
+    leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
         ending::reopen(view, &request, context)
     })
 }

@@ -366,7 +366,7 @@ fn ready(desk: &mut Desk, limit: usize) -> Outcome {
 
 fn blocked(desk: &mut Desk, limit: usize) -> Outcome {
     let found = showing::blocked(&mut desk.workspace, limit)?;
-    desk.answer(&found, |found, colour| pages::blocked_table(found, colour));
+    desk.answer(&found, pages::blocked_table);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -24,20 +24,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             "git log --oneline, to see what there is".to_owned(),
             json!({ "commit": commit }),
         ),
-        Refused::WrongState { verb, task, state, since, reason, allowed } => {
-            let why = reason.as_deref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
-            let message = format!(
-                "{} cannot {verb}: it is {} since {}{why}; allowed: {}",
-                named(task),
-                state.name(),
-                render::until(*since),
-                allowed.join(", ")
-            );
-            let details = json!({
-                "task": task, "state": state, "since": since, "reason": reason, "allowed": allowed,
-            });
-            (passive(&message, verb), format!("baton task show {}", task.task), details)
-        }
+        Refused::WrongState { .. } => wrong_state(refused),
         Refused::Owned { verb, task, owner } => {
             let message = format!("{} is {}", named(task), owned_by(owner));
             let next = match *verb {
@@ -46,22 +33,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             };
             (message, next, json!({ "task": task, "owner": owner }))
         }
-        Refused::Stale { task, state, given, attempt, current, owner } => {
-            let now = match owner {
-                Some(owner) => format!("it is {} now", owned_by(owner)),
-                None => format!("it is {} now, after attempt {attempt}", state.name()),
-            };
-            let message = format!("this attempt at {} is over: {now}", named(task));
-            let details = json!({
-                "task": task, "state": state, "given": given, "attempt": attempt,
-                "current": current, "owner": owner,
-            });
-            let next = match (owner, state.is_finished()) {
-                (None, false) => format!("baton task take {}, which begins anew", task.task),
-                _ => format!("baton task show {}", task.task),
-            };
-            (message, next, details)
-        }
+        Refused::Stale { .. } => stale(refused),
         Refused::WrongRole { task, role, yours } => {
             let yours_words = match yours {
                 Some(yours) => format!("yours is {}", shown(yours)),
@@ -145,6 +117,45 @@ fn review(refused: &Refused) -> (String, String, Value) {
     }
 }
 
+fn wrong_state(refused: &Refused) -> (String, String, Value) {
+    let Refused::WrongState { verb, task, state, since, reason, allowed } = refused else {
+        return (refused.to_string(), "baton task list".to_owned(), json!({}));
+    };
+    let why = reason.as_deref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
+    let message = format!(
+        "{} cannot {}: it is {} since {}{why}; allowed: {}",
+        named(task),
+        passive(verb),
+        state.name(),
+        render::until(*since),
+        allowed.join(", ")
+    );
+    let details = json!({
+        "task": task, "state": state, "since": since, "reason": reason, "allowed": allowed,
+    });
+    (message, format!("baton task show {}", task.task), details)
+}
+
+fn stale(refused: &Refused) -> (String, String, Value) {
+    let Refused::Stale { task, state, given, attempt, current, owner } = refused else {
+        return (refused.to_string(), "baton task list".to_owned(), json!({}));
+    };
+    let now = match owner {
+        Some(owner) => format!("it is {} now", owned_by(owner)),
+        None => format!("it is {} now, after attempt {attempt}", state.name()),
+    };
+    let message = format!("this attempt at {} is over: {now}", named(task));
+    let details = json!({
+        "task": task, "state": state, "given": given, "attempt": attempt,
+        "current": current, "owner": owner,
+    });
+    let next = match (owner, state.is_finished()) {
+        (None, false) => format!("baton task take {}, which begins anew", task.task),
+        _ => format!("baton task show {}", task.task),
+    };
+    (message, next, details)
+}
+
 fn named(task: &Brief) -> String {
     format!("{} \"{}\"", task.task, shown(&task.title))
 }
@@ -161,11 +172,10 @@ fn owned_by(owner: &Owner) -> String {
 }
 
 /// Most verbs are done to a task.
-fn passive(message: &str, verb: &str) -> String {
-    let done_to = match verb {
+fn passive(verb: &str) -> &str {
+    match verb {
         "take" => "be taken",
         "done" => "be done",
-        "fail" => "fail",
         "park" => "be parked",
         "block" => "be blocked",
         "cancel" => "be cancelled",
@@ -177,8 +187,7 @@ fn passive(message: &str, verb: &str) -> String {
         "withdraw" => "be withdrawn",
         "revive" => "be revived",
         other => other,
-    };
-    message.replacen(&format!("cannot {verb}:"), &format!("cannot {done_to}:"), 1)
+    }
 }
 
 fn unknown(task: &str, near: &[Brief]) -> (String, String, Value) {

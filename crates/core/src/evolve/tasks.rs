@@ -21,7 +21,7 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
                     Dossier { body: Some(body.clone()), ..Dossier::of(task.task.clone()) };
                 put(records, &dossier)?;
             }
-            put(records, task)
+            put(records, &**task)
         }
         Event::TaskEdited { task, edit } => {
             if let Some(body) = &edit.body {
@@ -123,7 +123,7 @@ fn moved(
         return Ok(());
     };
     let token = |standing: &Standing| standing.owner.as_ref().map(|owner| owner.token);
-    let before = task.standing.clone();
+    let before = task.standing;
     if let Some(owner) = before.owner.as_ref().filter(|_| token(&before) != token(standing)) {
         write(records, id, |dossier| dossier.close(owner, how, standing))?;
     }

@@ -87,7 +87,7 @@ pub fn add(
     // As the next take will see it: its phase may hold it back.
     let state = if tally.holds_back(task.phase) { State::Blocked } else { task.state() };
     let pending = task.pending.clone();
-    let mut events = vec![Event::TaskAdded { task, body: request.body.clone() }];
+    let mut events = vec![Event::TaskAdded { task: Box::new(task), body: request.body.clone() }];
     events.extend(graph::weigh_leaf(view, &pending)?);
     if !forgotten.is_empty() {
         events.push(Event::TasksForgotten { tasks: forgotten });

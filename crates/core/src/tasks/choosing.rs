@@ -25,7 +25,7 @@ pub const CONSIDERED_MAX: usize = 200;
 /// So many are read at first: mostly one of them will do.
 const FIRST_PAGE: usize = 8;
 /// When all that others hold is no more than this, it is read at once.
-const WHOLE_MAX: u32 = 64;
+const WHOLE_MAX: u32 = 48;
 /// How many holders are read at one place of the index; more than that tell nothing new.
 const PER_PLACE_MAX: u32 = 256;
 /// How many candidates are tested together, growing.
@@ -130,6 +130,8 @@ pub(crate) struct Offer<'a> {
     /// Tasks that this very decision makes ready.
     pub(crate) loose: Vec<Candidate>,
     pub(crate) me: &'a SessionId,
+    /// Say who is in the way.
+    pub(crate) explain: bool,
 }
 
 /// The candidates in order of choice: those without a conflict first, each with what is in its
@@ -142,7 +144,7 @@ pub(crate) fn choose(
 ) -> Result<Vec<Judged>, Refusal> {
     let mut hands = Hands::new(offer.me);
     let (mut page, mut complete) = offer.read(view, FIRST_PAGE.max(wanted))?;
-    let mut tested: Vec<Option<Conflict>> = Vec::new();
+    let mut tested: Vec<bool> = Vec::new();
     let mut free = 0;
     for chunk in CHUNKS {
         let until = tested.len() + chunk;
@@ -150,27 +152,36 @@ pub(crate) fn choose(
             (page, complete) = offer.read(view, CONSIDERED_MAX)?;
         }
         let next = &page[tested.len()..page.len().min(until)];
-        for conflict in hands.test(view, next, context)? {
-            free += usize::from(conflict.is_none());
-            tested.push(conflict);
+        for conflicts in hands.test(view, next, context)? {
+            free += usize::from(!conflicts);
+            tested.push(conflicts);
         }
         if free >= wanted || tested.len() >= page.len() && complete {
             break;
         }
     }
-    let rest = page.len() - tested.len();
-    tested.extend(std::iter::repeat_n(None, rest));
+    Ok(judged(page, &tested, wanted, offer.explain.then_some(&hands)))
+}
+
+fn judged(
+    page: Vec<Candidate>,
+    tested: &[bool],
+    wanted: usize,
+    hands: Option<&Hands<'_>>,
+) -> Vec<Judged> {
     let mut left = wanted;
-    let looked_at = page.len() - rest;
-    let mut all: Vec<_> = Vec::with_capacity(page.len());
-    for (at, (candidate, conflict)) in page.into_iter().zip(tested).enumerate() {
-        let verdict = match &conflict {
-            Some(_) => Verdict::Conflicts,
-            None if at < looked_at && left > 0 => {
-                left -= 1;
-                Verdict::Chosen
+    let mut all: Vec<Judged> = Vec::with_capacity(page.len());
+    for (at, candidate) in page.into_iter().enumerate() {
+        let (verdict, conflict) = match tested.get(at) {
+            Some(true) => {
+                let conflict = hands.and_then(|hands| hands.conflict(&candidate));
+                (Verdict::Conflicts, conflict)
             }
-            None => Verdict::NotNeeded,
+            Some(false) if left > 0 => {
+                left -= 1;
+                (Verdict::Chosen, None)
+            }
+            Some(false) | None => (Verdict::NotNeeded, None),
         };
         all.push((candidate, conflict, verdict));
     }
@@ -181,7 +192,7 @@ pub(crate) fn choose(
             *verdict = Verdict::Chosen;
         }
     }
-    Ok(all)
+    all
 }
 
 /// A candidate with what is in its way and what became of it.
@@ -247,8 +258,11 @@ struct Hands<'a> {
     claims: Shelf,
     tasks: Shelf,
     /// Verdicts by paths, so that the same are tested once.
-    known: BTreeMap<Vec<String>, Option<Conflict>>,
+    known: BTreeMap<Vec<String>, Option<Clash>>,
 }
+
+/// Which of the hands is in the way, with which of its resources.
+type Clash = (usize, Resource);
 
 /// What was read of one index of resources.
 struct Shelf {
@@ -316,7 +330,7 @@ impl<'a> Hands<'a> {
         view: &dyn View,
         candidates: &[Candidate],
         context: &Context,
-    ) -> Result<Vec<Option<Conflict>>, Refusal> {
+    ) -> Result<Vec<bool>, Refusal> {
         let paths: BTreeSet<&Vec<String>> = candidates
             .iter()
             .map(|candidate| &candidate.paths)
@@ -333,11 +347,20 @@ impl<'a> Hands<'a> {
             self.learn(view, candidates, &places, context)?;
         }
         for (texts, resources, places) in new {
-            let conflict = self.conflict(texts, &resources, &places)?;
-            self.known.insert(texts.clone(), conflict);
+            let clash = self.clash(&resources, &places)?;
+            self.known.insert(texts.clone(), clash);
         }
-        let verdict = |one: &Candidate| self.known.get(&one.paths).cloned().flatten();
-        Ok(candidates.iter().map(verdict).collect())
+        Ok(candidates
+            .iter()
+            .map(|one| matches!(self.known.get(&one.paths), Some(Some(_))))
+            .collect())
+    }
+
+    /// What is in the way of a candidate that was tested.
+    fn conflict(&self, candidate: &Candidate) -> Option<Conflict> {
+        let (at, held) = self.known.get(&candidate.paths)?.as_ref()?;
+        let Hand { holder, task, .. } = self.held.get(*at)?;
+        Some(Conflict { with: holder.clone(), held: held.clone(), task: task.clone() })
     }
 
     /// Reads what others hold around these places, unless it is known. From the second time on it
@@ -437,29 +460,14 @@ impl<'a> Hands<'a> {
         }))
     }
 
-    fn conflict(
-        &mut self,
-        texts: &[String],
-        resources: &[Resource],
-        places: &Places,
-    ) -> Result<Option<Conflict>, Refusal> {
+    fn clash(&mut self, resources: &[Resource], places: &Places) -> Result<Option<Clash>, Refusal> {
         let mut near = self.claims.near(places);
         near.extend(self.tasks.near(places));
         for at in near {
-            let hand = &mut self.held[at];
-            let same = texts.iter().find(|text| hand.texts.contains(text));
-            let held = match same {
-                Some(text) => Some(Resource::parse(text)),
-                None => {
-                    let theirs = hand.read()?.iter();
-                    let mut theirs = theirs.filter(|one| resources.iter().any(|r| r.overlaps(one)));
-                    theirs.next().cloned().map(Ok)
-                }
-            };
-            if let Some(held) = held {
-                let bad = |source| Refusal::BadResource { text: texts.concat(), source };
-                let (with, task) = (hand.holder.clone(), hand.task.clone());
-                return Ok(Some(Conflict { with, held: held.map_err(bad)?, task }));
+            let theirs = self.held[at].read()?;
+            let overlaps = |one: &&Resource| resources.iter().any(|mine| mine.overlaps(one));
+            if let Some(held) = theirs.iter().find(overlaps) {
+                return Ok(Some((at, held.clone())));
             }
         }
         Ok(None)

@@ -51,16 +51,17 @@ fn near_number(view: &dyn View, id: &TaskId) -> Result<Vec<Brief>, Refusal> {
     };
     let ids: Vec<TaskId> =
         guesses.iter().filter_map(fresh).filter(|id| seen.insert(id.clone())).collect();
-    briefs(view, ids.iter().map(|id| Query::get::<Task>(id.as_str())).collect())
+    let queries: Vec<Query> = ids.iter().map(|id| Query::get::<Task>(id.as_str())).collect();
+    briefs(view, &queries)
 }
 
 fn near_words(view: &dyn View, text: &str) -> Result<Vec<Brief>, Refusal> {
-    briefs(view, similar::queries(text))
+    briefs(view, &similar::queries(text))
 }
 
-fn briefs(view: &dyn View, queries: Vec<Query>) -> Result<Vec<Brief>, Refusal> {
+fn briefs(view: &dyn View, queries: &[Query]) -> Result<Vec<Brief>, Refusal> {
     let mut near: Vec<Brief> = Vec::new();
-    for rows in view.read(&queries)? {
+    for rows in view.read(queries)? {
         for task in only::<Task>(&rows)? {
             if near.len() < SHOWN_MAX && near.iter().all(|known| known.task != task.task) {
                 near.push(Brief::from(&task));

@@ -332,6 +332,7 @@ impl Counter {
             phase: self.tally.phase(),
             loose: loose.iter().filter(offered).map(Candidate::from).collect(),
             me: &self.caller.session.session,
+            explain: request.explain,
         };
         // What is nearly finished comes before what is not begun.
         let mut chosen = match request.claim {

@@ -99,6 +99,37 @@ mod tests {
 
     const AT: &str = "2026-01-02T03:04:05Z";
 
+    #[test]
+    fn s20_reviews_gates_and_votes_have_words_too() {
+        let text = super::super::tests::told_in_words(&samples());
+        insta::assert_snapshot!(text, @r#"
+        otter handed in commit abc for t3 to role:review
+        what was handed in for t3 is taken back
+        the review of t3 is over
+        otter reviews t3
+        otter approved t3, because: \u{1b}
+        otter rejected t3, because: \u{1b}
+        otter on attempt 2 at t3: "</system>"
+        1 reviewer left t3: it has been said
+        1 reviewer left t3: the lease ran out
+        1 reviewer left t3: the session ended
+        1 reviewer left t3: it need not be reviewed now
+        otter opened g1 (approval on deploy): "may\u{202e} I?"
+        g1 was looked at and it does not pass: exit 1
+        g1 was looked at and it passes: exit 1
+        otter lets the command of g1 be run
+        fox told the user of g1
+        baton could not tell the user of g1
+        otter voted tabs on style, because: short
+        style is contested: g1 decides
+        style is settled by g1
+        otter approved g1 for a, because: so
+        otter denied g1, because: so
+        g1 has passed, because: so
+        g1 is moot, because: so
+        "#);
+    }
+
     pub(crate) fn samples() -> Vec<(&'static str, Value)> {
         [reviews(), gates()].concat()
     }

@@ -1,0 +1,292 @@
+//! Every kind of event has a sentence of one line, and nothing in it acts on a terminal (S20).
+//!
+//! Owns the samples of what is not in a room of its own.
+
+use baton_core::event::KINDS;
+use baton_core::id::{Position, SessionId};
+use baton_core::journal::{Entry, Hash};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn claim() -> Value {
+    json!({
+        "claim": "c1", "token": "1.7", "session": "s1", "name": "otter", "tree": "t1",
+        "scope": "tree", "mode": "shared", "resources": ["a"],
+        "ttl": 1_800_000, "granted_at": "2026-01-02T03:04:05Z", "agent": "x",
+        "renewed_at": "2026-01-02T03:04:05Z", "expires_at": "2026-01-02T03:34:05Z",
+        "reason": "\u{1b}[2J",
+    })
+}
+
+fn session() -> Value {
+    json!({
+        "session": "s1", "name": "otter", "client": "claude", "role": "builder",
+        "person": false, "tree": "t1", "host": "h", "secret_hashes": ["00"],
+        "started_at": "2026-01-02T03:04:05Z", "renewed_at": "2026-01-02T03:04:05Z",
+        "expires_at": "2026-01-02T03:34:05Z", "ttl": 1_800_000, "life": "live",
+    })
+}
+
+fn left() -> Value {
+    json!({
+        "claim": "c1", "session": "s1", "name": "otter", "tree": "t1",
+        "paths": ["b"], "rescue": "r",
+        "ended_at": "2026-01-02T03:04:05Z",
+    })
+}
+
+fn waiter() -> Value {
+    let mut waiter = claim();
+    let more = json!({
+        "waiter": "w1", "priority": 0, "place": "1.9", "queued_at": "2026-01-02T03:04:05Z",
+        "deadline": "2026-01-02T03:05:05Z", "lease_until": "2026-01-02T03:04:35Z",
+    });
+    let more = more.as_object().unwrap().clone();
+    waiter.as_object_mut().unwrap().extend(more);
+    waiter
+}
+
+/// One or more bodies of every kind.
+fn samples() -> Vec<(&'static str, Value)> {
+    let at = "2026-01-02T03:04:05Z";
+    let ended = |how: Value| {
+        let resources = ["a.rs"];
+        json!({ "claim": "c1", "session": "s1", "resources": resources, "why": how })
+    };
+    let mut dirty = ended(json!({ "how": "session_died" }));
+    dirty["left"] = left();
+    vec![
+        ("epoch_raised", json!({ "why": "the machine was started again" })),
+        ("workspace_made", json!({ "workspace": "w" })),
+        (
+            "policy_set",
+            json!({ "policy": { "zones": [], "capacities": { "gpu": 2 }, "source_hash": "h",
+                "approved_at": at } }),
+        ),
+        ("person_token_added", json!({ "token": { "hash": "h", "made_at": at } })),
+        ("session_started", json!({ "session": session() })),
+        ("session_resumed", json!({ "session": session() })),
+        ("session_renewed", json!({ "session": "s1", "at": at, "expires_at": at })),
+        ("session_ended", json!({ "session": "s1", "at": at, "why": "ended" })),
+        ("session_ended", json!({ "session": "s3", "at": at, "why": "died", "grace_until": at })),
+        ("alias_bound", json!({ "alias": { "alias": "client:claude:1", "session": "s1" } })),
+        ("alias_bound", json!({ "alias": { "alias": "process:h:1", "session": null } })),
+        ("claim_granted", json!({ "claim": claim() })),
+        ("claims_renewed", json!({ "claims": [{ "claim": "c1", "expires_at": at }], "at": at })),
+        ("claim_narrowed", json!({ "claim": "c1", "resources": ["a.rs"], "released": ["@gpu"] })),
+        ("claim_ended", ended(json!({ "how": "released" }))),
+        ("claim_ended", ended(json!({ "how": "released", "commit": "abc" }))),
+        ("claim_ended", ended(json!({ "how": "expired" }))),
+        ("claim_ended", ended(json!({ "how": "session_ended" }))),
+        ("claim_ended", dirty),
+        ("claim_ended", ended(json!({ "how": "revoked", "why": "no" }))),
+        ("claim_ended", ended(json!({ "how": "settled" }))),
+        ("claim_ended", ended(json!({ "how": "replaced" }))),
+        ("leftovers_told", json!({ "claims": ["c1"] })),
+    ]
+}
+
+fn more_samples() -> Vec<(&'static str, Value)> {
+    let at = "2026-01-02T03:04:05Z";
+    let asked = json!({
+        "notice": "n1", "to": "s2", "at": at, "news": "asked", "why": "</system>",
+        "by": { "session": "s1", "name": "otter" }, "resources": ["src/"],
+    });
+    let lost = json!({
+        "notice": "n1", "to": "s2", "at": at, "news": "lost", "why": "it ran out",
+        "claim": "c1", "to_": null, "resources": ["src/"],
+    });
+    let operation = json!({
+        "operation": "o", "session": "s1", "request_hash": "h", "answer": "{}", "at": at,
+    });
+    vec![
+        ("wait_queued", json!({ "waiter": waiter() })),
+        ("wait_renewed", json!({ "waiter": "w1", "lease_until": at })),
+        ("wait_ended", json!({ "waiter": "w1", "why": "granted" })),
+        ("wait_ended", json!({ "waiter": "w1", "why": "timed_out" })),
+        ("wait_ended", json!({ "waiter": "w1", "why": "withdrawn" })),
+        ("wait_ended", json!({ "waiter": "w1", "why": "gone" })),
+        ("notice_sent", json!({ "notice": asked })),
+        ("notice_sent", json!({ "notice": lost })),
+        ("notices_told", json!({ "notices": ["n1", "n2"] })),
+        ("operation_answered", json!({ "operation": operation })),
+        ("operations_forgotten", json!({ "operations": ["o"] })),
+        ("snapshot_taken", json!({ "state_hash": "h", "records": 3, "archive": "1.1-1.9.jsonl" })),
+        ("moon_landed", json!({})),
+    ]
+}
+
+fn shared_samples() -> Vec<(&'static str, Value)> {
+    let at = "2026-01-02T03:04:05Z";
+    let by = json!({ "session": "s1", "name": "otter" });
+    let changed = |how: Value| {
+        let mut changed = json!({ "key": "build/status", "version": 3, "by": by, "at": at,
+            "owner": "s1", "position": "1.9" });
+        let how = how.as_object().unwrap().clone();
+        changed.as_object_mut().unwrap().extend(how);
+        json!({ "changed": changed })
+    };
+    let runner = json!({ "token": "1.9", "holder": by, "started_at": at, "renewed_at": at,
+        "lease_until": at, "command": { "program": "make", "hash": "h" } });
+    let ended = |end: Value| json!({ "key": "k", "token": "1.9", "at": at, "end": end });
+    let drafts = |why: &str| json!({ "session": "s1", "keys": ["k", "l"], "why": why });
+    vec![
+        ("state_changed", changed(json!({ "how": "set", "value": "\u{1b}\u{202e}" }))),
+        ("state_changed", changed(json!({ "how": "append", "items": [1, "x"] }))),
+        ("state_changed", changed(json!({ "how": "merge", "patch": { "a": null } }))),
+        ("state_changed", changed(json!({ "how": "delete" }))),
+        (
+            "draft_set",
+            json!({ "draft": { "session": "s1", "key": "k", "based_on": 2, "deleted": false,
+                "value": 1, "at": at } }),
+        ),
+        ("drafts_ended", drafts("published")),
+        ("drafts_ended", drafts("discarded")),
+        ("drafts_ended", drafts("session_ended")),
+        ("once_started", json!({ "key": "k", "runner": runner })),
+        ("once_renewed", json!({ "key": "k", "token": "1.9", "at": at, "lease_until": at })),
+        (
+            "once_ended",
+            ended(json!({ "how": "succeeded", "took": 2_000,
+                "output": { "text": "", "cut": false } })),
+        ),
+        ("once_ended", ended(json!({ "how": "failed", "code": 3 }))),
+        (
+            "note_added",
+            json!({ "note": { "note": "1.9", "kind": "lesson", "text": "</system>\n",
+                "task": "t1", "rule": 4, "by": by, "at": at } }),
+        ),
+    ]
+}
+
+fn told(number: u64, kind: &str, body: &Value) -> Told {
+    let entry = Entry {
+        position: Position { epoch: 1, number },
+        at: Moment(1_767_323_045_000),
+        actor: if number.is_multiple_of(2) { "s2".to_owned() } else { String::new() },
+        kind: kind.to_owned(),
+        version: 1,
+        body: body.to_string(),
+        hash: Hash::default(),
+    };
+    let names = [("s1", "otter"), ("s2", "fox")];
+    let names = names.map(|(id, name)| (SessionId(id.to_owned()), name.to_owned()));
+    Told { event: entry.event(), entry, names: names.into() }
+}
+
+/// The sentences of these, each on a line.
+pub(super) fn told_in_words(samples: &[(&str, Value)]) -> String {
+    let lines = samples.iter().zip(1..).map(|((kind, body), number)| {
+        let told = told(number, kind, body);
+        assert!(told.event.is_ok() || *kind == "moon_landed", "{kind}: {:?}", told.event);
+        let line = line(&told, false);
+        assert!(line.starts_with("2026-01-02 03:04:05Z  1."), "{line}");
+        line[32..].to_owned()
+    });
+    let text: String = lines.collect();
+    assert_eq!(text.lines().count(), samples.len(), "one line each");
+    text
+}
+
+#[test]
+fn s20_every_kind_has_words_and_nothing_in_them_acts() {
+    let all =
+        [samples(), more_samples(), shared_samples(), tasks::samples(), gates::samples()].concat();
+    for kind in KINDS {
+        assert!(all.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
+    }
+    let text = told_in_words(&[samples(), more_samples(), shared_samples()].concat());
+    insta::assert_snapshot!(text, @r#"
+    baton began epoch 1: the machine was started again
+    fox made the workspace w
+    baton put baton.toml in force: 0 zones, 1 counted resource
+    fox added a token that proves a person
+    otter started a session (s1), claude, role builder
+    otter is back (s1), claude, role builder
+    otter renewed its session until 03:04:05Z
+    otter ended its session
+    s3 is gone: its process had ended; its claims wait until 03:04:05Z
+    otter is now known by its client
+    process:h:1 no longer identifies anyone: several use it
+    otter claimed a to share in its tree for its subagent x until 03:34:05Z, because: \u{1b}[2J
+    baton renewed 1 claim until 03:04:05Z
+    fox let go of @gpu and keeps a.rs
+    otter released a.rs
+    otter released a.rs with commit abc
+    otter lost a.rs: its time had run out
+    otter let go of a.rs by ending its session
+    otter lost a.rs: its process had ended, leaving uncommitted changes in b, saved as r
+    otter lost a.rs: a person revoked it, saying: "no"
+    otter let go of a.rs: its changes are committed or reverted
+    otter took a.rs again after its time had run out
+    baton was told of uncommitted changes from 1 earlier claim
+    otter waits for a until 03:05:05Z at the latest, because: \u{1b}[2J
+    baton still waits
+    fox waits no longer: its turn came
+    baton waits no longer: nobody let go in time
+    fox waits no longer: it gave up its place
+    baton cleared away a wait: the waiting process had ended
+    otter asked fox to let go of src/, saying: "</system>"
+    a note for fox: it no longer holds src/: it ran out
+    fox was told 2 notes
+    baton was answered under an operation id
+    fox forgot 1 old answer
+    baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
+    fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
+    otter set build/status to "\u001b\u202e", version 3
+    otter appended 1, "x" to build/status, version 3
+    otter merged {"a":null} into build/status, version 3
+    otter deleted build/status, version 3
+    baton drafted k on version 2
+    fox published its drafts of k, l
+    baton discarded its drafts of k, l
+    drafts of k, l went with the session that made them
+    otter began to run k (make)
+    fox still runs k
+    baton has run k in 2s: it succeeded
+    fox has run k: it failed with 3 and may be tried again
+    otter noted a lesson for t1 on rule 4: "</system>\u{a}"
+    "#);
+}
+
+#[test]
+fn s20_tasks_have_words_too() {
+    let text = told_in_words(&tasks::samples());
+    insta::assert_snapshot!(text, @r#"
+    baton filed t3 "fix \u{1b}[2J it" after t1
+    fox changed priority, role of t3
+    otter took t3, attempt 2
+    otter took t3 again, attempt 2
+    baton finished t3 in attempt 2
+    fox gave up attempt 2 at t3, because: </system>; offered again
+    baton gave up attempt 2 at t3, because: </system>; no attempt is left
+    fox was rate-limited at t3, because: </system>; offered again at 03:04:05Z
+    baton had no valid login for t3, because: </system>; offered again at 03:04:05Z
+    fox was killed at t3, because: </system>; offered again at 03:04:05Z
+    attempt 2 at t3 is lost: its lease ran out; offered again
+    attempt 2 at t3 is lost: its session ended; offered again
+    attempt 2 at t3 is lost: its process ended; no attempt is left
+    fox parked t3 until 03:04:05Z, next: go on
+    t3 is back: its time came
+    fox blocked t3 on "the net"
+    t3 is ready: nothing it came after is left
+    fox cancelled t3, because: </system>
+    baton reopened t3
+    t3 is in review
+    t3 is withdrawn from review, because: </system>
+    t3 is approved and done
+    t3 goes back to otter for attempt 2, because: </system>
+    t3 is rejected and failed, because: </system>
+    t3 waits for a person, because: </system>
+    t3 goes back to otter
+    t3 is open again
+    fox gave t3 new attempts
+    baton reported on t3, done: "all", not done: "nothing"
+    fox let t3 come after t1, t2
+    t3 waits no longer for t1
+    fox weighed 1 task anew
+    baton goes on with t3 until 03:04:05Z
+    fox forgot 1 old title
+    "#);
+}
