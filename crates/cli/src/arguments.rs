@@ -14,6 +14,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::render::shown;
 use crate::words::Problem;
 
+const PERSON_TOKEN_FILE: &str = "BATON_PERSON_TOKEN_FILE";
+
 const ABOUT: &str = "Baton lets several AI coding agents, and people, work on one codebase without \
 stepping on each other.";
 
@@ -62,7 +64,7 @@ More:
 Options:
 {options}
 
-Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer, or outcome unknown.
+Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no answer or unknown.
 `baton COMMAND --help` tells more. The guide is in docs/guide of the project.
 ";
 
@@ -87,12 +89,15 @@ pub(crate) struct Common {
     /// Act as this session; otherwise BATON_SESSION, the client, the process, the terminal
     #[arg(long, global = true, value_name = "ID.SECRET", hide_env_values = true)]
     pub(crate) session: Option<String>,
+    /// Act as this subagent of the session; otherwise BATON_AGENT
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) agent: Option<String>,
     /// The file with the person token
     #[arg(
         long,
         global = true,
         value_name = "FILE",
-        env = "BATON_PERSON_TOKEN_FILE",
+        env = PERSON_TOKEN_FILE,
         hide_env_values = true
     )]
     pub(crate) person_token: Option<PathBuf>,
@@ -180,6 +185,9 @@ pub(crate) enum Command {
     /// One agent of the demo
     #[command(hide = true)]
     DemoAgent(crate::commands::demo::agent::DemoAgent),
+    /// One worker of the demo
+    #[command(hide = true)]
+    DemoWorker(crate::commands::demo::worker::DemoWorker),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell
@@ -214,6 +222,9 @@ impl Said {
 
 pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<CommandLine, Said> {
     let words: Vec<OsString> = words.collect();
+    if let Some(plain) = plain(&words) {
+        return Ok(plain);
+    }
     let json = words.iter().any(|word| word == "--json");
     // Taking the definition apart again would cost a tenth of a call, and the process ends soon.
     let mut definition = std::mem::ManuallyDrop::new(CommandLine::command());
@@ -223,6 +234,32 @@ pub(crate) fn parse(words: impl Iterator<Item = OsString>) -> Result<CommandLine
         CommandLine::from_arg_matches(&matches)
     });
     parsed.map_err(|error| said(&error, &words, json))
+}
+
+/// `check` and `claim` with nothing but paths, and perhaps `--json`: what scripts and hooks type
+/// all day. It means the same below; only the definition of every option is not built for it, which
+/// would be a tenth of such a call.
+fn plain(words: &[OsString]) -> Option<CommandLine> {
+    let [_, verb, rest @ ..] = words else { return None };
+    let mut common = Common::default();
+    let mut named = Vec::with_capacity(rest.len());
+    for word in rest {
+        match word.to_str()? {
+            "--json" => common.json = true,
+            option if option.starts_with('-') || option.is_empty() => return None,
+            name => named.push(name.to_owned()),
+        }
+    }
+    if named.is_empty() {
+        return None;
+    }
+    let command = match verb.to_str()? {
+        "check" => Command::Check(api::Check { paths: named, token: None }),
+        "claim" => Command::Claim(api::Claim { resources: named, ..api::Claim::default() }),
+        _ => return None,
+    };
+    common.person_token = std::env::var_os(PERSON_TOKEN_FILE).map(PathBuf::from);
+    Some(CommandLine { common, command })
 }
 
 /// A mistake in one line, with the way to more.
@@ -267,5 +304,20 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn plain_words_mean_what_the_definition_says() {
+        for line in ["baton check a b", "baton claim a --json @gpu=2", "baton --json check x"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let matches = CommandLine::command().try_get_matches_from(&words).unwrap();
+            let long_way = CommandLine::from_arg_matches(&matches).unwrap();
+            let parsed = parse(words.into_iter()).unwrap_or_else(|_| panic!("{line}"));
+            assert_eq!(format!("{parsed:?}"), format!("{long_way:?}"), "{line}");
+        }
+        for line in ["baton check", "baton claim", "baton check a --token x", "baton status a"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(plain(&words).is_none(), "{line}");
+        }
     }
 }

@@ -66,6 +66,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Policy(wanted) => policy::run(common, &wanted),
         Command::Demo(wanted) => demo::run(common, &wanted),
         Command::DemoAgent(wanted) => demo::agent::run(&wanted),
+        Command::DemoWorker(wanted) => demo::worker::run(&wanted),
         Command::Reference(wanted) => reference::run(&wanted),
         Command::Doctor => doctor::run(common),
         Command::Completions { shell } => {

@@ -48,8 +48,12 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Says when `baton.toml` of this tree is not what is in force. Never stops a command.
+    /// Says when `baton.toml` of this tree is not what is in force. Never stops a command. Only to
+    /// a person who looks on: agents call these verbs at every edit, and learn it from `status`.
     pub(crate) fn remark_policy(&mut self) {
+        if !std::io::stderr().is_terminal() {
+            return;
+        }
         let sentence = match policy::drift(&mut self.workspace) {
             OnDisk::Same => return,
             OnDisk::Differs => "baton.toml here differs from the policy in force",
@@ -126,7 +130,10 @@ pub(crate) fn hints(common: &Common) -> Hints {
         environment: std::env::var("BATON_SESSION").ok().filter(|value| !value.is_empty()),
         client_session: None,
         person_token: common.person_token.clone(),
-        agent: std::env::var("BATON_AGENT").ok().filter(|value| !value.is_empty()),
+        agent: common
+            .agent
+            .clone()
+            .or_else(|| std::env::var("BATON_AGENT").ok().filter(|value| !value.is_empty())),
     }
 }
 

@@ -8,15 +8,15 @@ use std::process::ExitCode;
 mod arguments;
 mod commands;
 mod desk;
+#[cfg(target_env = "musl")]
+mod heap;
 mod render;
 mod signals;
 mod words;
 
-/// A call of `baton` lives for a millisecond; musl's allocator would spend a third of it in the
-/// kernel, a few pages at a time.
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: heap::Heap = heap::Heap;
 
 fn main() -> ExitCode {
     #[cfg(windows)]

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
+use baton_core::claim::Holder;
 use baton_core::resource::Resource;
 use baton_core::sessions::is_bidi;
 use baton_core::time::{Moment, Span};
@@ -94,6 +95,14 @@ pub(crate) fn json_shown(value: &serde_json::Value, wide: bool) -> String {
         }
     }
     safe
+}
+
+/// `amber-otter`, or `amber-otter (subagent tests)`.
+pub(crate) fn holder(holder: &Holder) -> String {
+    match &holder.agent {
+        Some(agent) => format!("{} (subagent {})", shown(&holder.name), shown(agent)),
+        None => shown(&holder.name),
+    }
 }
 
 pub(crate) fn resources(list: &[Resource]) -> String {

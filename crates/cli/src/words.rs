@@ -331,10 +331,7 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
 /// `src/a.rs is held by amber-otter until 12:05:00Z, in 28m: refactoring`.
 pub(crate) fn held_sentence(held: &Held) -> String {
     let what = shown(&held.resource.to_string());
-    let who = match &held.holder.agent {
-        Some(agent) => format!("{} (subagent {})", shown(&held.holder.name), shown(agent)),
-        None => shown(&held.holder.name),
-    };
+    let who = render::holder(&held.holder);
     let verb = match (held.queued, held.free) {
         (true, _) => format!("{what} has {who} first in the queue"),
         (false, Some(0)) => format!("{what}: none is free; {who} holds {}", held.held),
@@ -349,6 +346,9 @@ pub(crate) fn held_sentence(held: &Held) -> String {
     };
     let until = match held.until {
         _ if held.idle_dirty => " past its time, over uncommitted changes".to_owned(),
+        Some(until) if held.busy => {
+            format!(" during a tool call, until {} at the latest", render::until(until))
+        }
         Some(until) => format!(" until {}", render::until(until)),
         None => ", which is another tool, through a lock file".to_owned(),
     };

@@ -5,6 +5,8 @@ mod archive;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod claims;
 #[cfg(test)]
 mod demo;
@@ -46,6 +48,8 @@ mod state;
 mod status;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod subagents;
 #[cfg(test)]
 mod tasks;
 

@@ -276,7 +276,9 @@ fn a_stopped_process_in_the_gate_is_named() {
     let scratch = Scratch::workspace();
     let alice = scratch.session("alice");
     let gate = scratch.store().join("gate");
+    // Without a fork, or the sleeper would outlive the test and hold its output open.
     let mut holder = Command::new("flock")
+        .arg("-F")
         .arg(&gate)
         .args(["sh", "-c", "echo held; exec sleep 600"])
         .stdout(Stdio::piped())

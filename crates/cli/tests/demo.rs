@@ -29,6 +29,10 @@ fn edits_are_lost_without_baton_and_never_with_it() {
     assert!(number("without_baton", "edits_lost") > 0, "{reply}");
     assert!(number("with_baton", "edits_made") > 0, "{reply}");
     assert_eq!(number("with_baton", "edits_lost"), 0, "{reply}");
+    let backlog = |what: &str| number("backlog", what);
+    assert_eq!(backlog("done"), backlog("tasks"), "{reply}");
+    assert_eq!((backlog("lost"), backlog("done_twice")), (0, 0), "{reply}");
+    assert_eq!(backlog("taken_over"), 1, "{reply}");
     assert_eq!(left_in(folder.path()), 0);
 }
 

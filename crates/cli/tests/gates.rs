@@ -92,90 +92,58 @@ fn an_approval_holds_for_its_commit_and_no_other() {
     });
 }
 
+/// Files a gate on t1.
+fn adding<'a>(kind: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["gate", "add", "--on", "t1", "--ask", "may it?", "--kind", kind];
+    words.extend(more);
+    words
+}
+
 #[test]
-fn baton_looks_itself_at_files_times_and_trusted_commands() {
+fn baton_looks_itself_at_files_and_times() {
     on_both_stores(|scratch| {
         let ann = scratch.session("ann");
-        let person = person_token(scratch);
         scratch.baton(&["task", "add", "After the build"]).ok();
-        scratch
-            .acts(
-                &ann,
-                &[
-                    "gate",
-                    "add",
-                    "--on",
-                    "t1",
-                    "--kind",
-                    "file",
-                    "--ask",
-                    "built?",
-                    "--path",
-                    "build/done",
-                ],
-            )
-            .ok();
+        scratch.acts(&ann, &adding("file", &["--path", "build/done"])).ok();
         scratch.acts(&ann, &["task", "take"]).refused(1);
         scratch.write("build/done", "");
         assert_eq!(scratch.acts(&ann, &["task", "take", "--json"]).ok().json()["task"], "t1");
-        scratch
-            .acts(
-                &ann,
-                &["gate", "add", "--on", "t1", "--kind", "time", "--ask", "later", "--when", "0s"],
-            )
-            .ok();
+        scratch.acts(&ann, &adding("time", &["--when", "0s"])).ok();
         let shown = scratch.baton(&["task", "show", "t1", "--json"]).ok().json();
         assert_eq!(shown["state"], "active", "looking at it is enough");
+        scratch.acts(&ann, &adding("time", &["--when", "1h"])).ok();
+        let waits = scratch.acts(&ann, &["gate", "check", "g3"]).ok();
+        assert!(waits.out.contains("waits g3 on t1"), "{waits:?}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn a_command_is_run_only_when_a_person_stands_for_it() {
+    on_both_stores(|scratch| {
+        let ann = scratch.session("ann");
+        let person = person_token(scratch);
+        scratch.baton(&["task", "add", "After the tests"]).ok();
         let canary = scratch.path("canary");
-        let touch = [
-            "gate",
-            "add",
-            "--on",
-            "t1",
-            "--kind",
-            "command",
-            "--ask",
-            "green?",
-            "--",
-            "touch",
-            canary.to_str().unwrap(),
-        ];
+        let touch = adding("command", &["--", "touch", canary.to_str().unwrap()]);
         let added = scratch.acts(&ann, &touch).ok();
         assert!(added.out.contains("a person must trust"), "{added:?}");
-        scratch.acts(&ann, &["gate", "check", "g3"]).refused(1);
+        scratch.acts(&ann, &["gate", "check", "g1"]).refused(1);
         scratch.baton(&["task", "show", "t1"]).ok();
+        assert_eq!(scratch.acts(&ann, &["task", "take"]).code, 1);
         assert!(!canary.exists(), "an agent's command is not run");
-        scratch.acts(&ann, &["gate", "trust", "g3"]).refused(1);
-        as_person(scratch, &person, &["gate", "trust", "g3"]).ok();
+        scratch.acts(&ann, &["gate", "trust", "g1"]).refused(1);
+        as_person(scratch, &person, &["gate", "trust", "g1"]).ok();
         let checked = scratch.acts(&ann, &["gate", "check", "--json"]).ok().json();
-        assert_eq!(
-            (&checked["gates"][0]["gate"], &checked["gates"][0]["passed"]),
-            (&json!("g3"), &json!(true))
-        );
+        let first = &checked["gates"][0];
+        assert_eq!((&first["gate"], &first["passed"]), (&json!("g1"), &json!(true)));
         assert!(canary.exists());
-        // Filed by a person, it is trusted; what it saw is kept.
-        as_person(
-            scratch,
-            &person,
-            &[
-                "gate",
-                "add",
-                "--on",
-                "t1",
-                "--kind",
-                "command",
-                "--ask",
-                "tests?",
-                "--",
-                "sh",
-                "-c",
-                "echo $BATON_SESSION two failed; exit 3",
-            ],
-        )
-        .ok();
-        let waits = scratch.acts(&ann, &["gate", "check", "g4"]).ok();
-        assert!(waits.out.contains("waits g4 on t1: exit 3: two failed"), "{waits:?}");
-        let shown = scratch.baton(&["gate", "show", "g4"]).ok();
+        // Filed by a person, it is trusted; what it saw is kept, and no secret reaches it.
+        let fails = ["--", "sh", "-c", "echo $BATON_SESSION two failed; exit 3"];
+        as_person(scratch, &person, &adding("command", &fails)).ok();
+        let waits = scratch.acts(&ann, &["gate", "check", "g2"]).ok();
+        assert!(waits.out.contains("waits g2 on t1: exit 3: two failed"), "{waits:?}");
+        let shown = scratch.baton(&["gate", "show", "g2"]).ok();
         assert!(shown.out.contains("does not pass: exit 3"), "{shown:?}");
         scratch.baton(&["journal", "verify"]).ok();
     });

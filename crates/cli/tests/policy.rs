@@ -114,52 +114,24 @@ fn show_tells_what_is_in_force_and_what_would_change() {
     "#);
 }
 
+/// What agents call at every edit tells people only; agents learn it from `status`.
 #[test]
-fn whoever_works_is_told_of_a_file_that_differs() {
+fn a_person_who_works_is_told_of_a_file_that_differs() {
     let scratch = Scratch::with_policy(STRICT);
     let session = scratch.session("ann");
-    let quiet = scratch.acts(&session, &["check", "src/a.rs"]);
-    assert_eq!(quiet.err, "");
     scratch.write("baton.toml", LOOSE);
     for words in [&["check", "README.md"][..], &["claim", "README.md"]] {
-        let said = scratch.acts(&session, words).ok();
-        assert_eq!(
-            said.err,
-            "note: baton.toml here differs from the policy in force (baton policy show)\n"
-        );
+        assert_eq!(scratch.acts(&session, words).ok().err, "");
     }
+    let Some(said) = scratch.on_terminal(&["check", "README.md"], "") else { return };
+    assert!(said.out.contains("differs from the policy in force"), "{said:?}");
+    let told = || scratch.on_terminal(&["check", "README.md"], "").unwrap().out;
     scratch.write("baton.toml", "nonsense");
-    let said = scratch.acts(&session, &["check", "README.md"]).ok();
-    assert!(said.err.contains("cannot be used"), "{said:?}");
+    assert!(told().contains("cannot be used"));
     std::fs::remove_file(scratch.root().join("baton.toml")).unwrap();
-    let said = scratch.acts(&session, &["check", "README.md"]).ok();
-    assert!(said.err.contains("missing"), "{said:?}");
-    scratch.baton(&["policy", "approve", "--yes"]).refused(2);
+    assert!(told().contains("missing"));
     scratch.write("baton.toml", STRICT);
-    assert_eq!(scratch.acts(&session, &["check", "README.md"]).ok().err, "");
-}
-
-/// The trace is worth its name: a file that did not change is not read again.
-#[test]
-fn a_check_does_not_read_the_file_again() {
-    let scratch = Scratch::with_policy(STRICT);
-    let session = scratch.session("ann");
-    scratch.acts(&session, &["check", "README.md"]).ok();
-    let log = scratch.path("strace.log");
-    let mut traced = std::process::Command::new("strace");
-    scratch.clean(&mut traced);
-    traced.args(["-f", "-e", "trace=openat,open", "-o"]).arg(&log);
-    traced.arg(env!("CARGO_BIN_EXE_baton")).args(["check", "README.md"]);
-    let Ok(output) = traced.current_dir(scratch.root()).output() else {
-        eprintln!("skipped: there is no strace here");
-        return;
-    };
-    let calls = std::fs::read_to_string(&log).unwrap_or_default();
-    if !output.status.success() || !calls.contains("store.db") {
-        eprintln!("skipped: strace may not look here");
-        return;
-    }
-    assert!(!calls.contains("baton.toml"), "{calls}");
+    assert!(!told().contains("baton.toml"));
 }
 
 #[test]

@@ -166,3 +166,24 @@ fn lesson_06_waiters_on_a_shared_store_are_woken() {
     granted.ok();
     scratch.baton(&["journal", "verify"]).ok();
 }
+
+#[test]
+fn calls_and_subagents_on_a_shared_store() {
+    let Some(address) = address() else { return };
+    let scratch = Scratch::repository().on_store(&address);
+    scratch.baton(&["init", "--yes"]).ok();
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    // A lease of a second, in a call that may take an hour.
+    scratch.acts(&ann, &["claim", "src/a.rs", "--ttl", "1s", "--agent", "one"]).ok();
+    scratch.acts(&ann, &["session", "call", "start", "--limit", "1h"]).ok();
+    std::thread::sleep(std::time::Duration::from_millis(1_300));
+    let held = scratch.acts(&bob, &["claim", "src/a.rs"]).refused(1);
+    assert!(held.err.contains("held by ann (subagent one) during a tool call"), "{held:?}");
+    scratch.acts(&ann, &["claim", "src/a.rs", "--agent", "two"]).refused(1);
+    scratch.acts(&ann, &["session", "agent-stop", "one"]).ok();
+    scratch.acts(&ann, &["claim", "src/a.rs", "--agent", "two"]).ok();
+    scratch.acts(&ann, &["session", "call", "end"]).ok();
+    scratch.acts(&ann, &["release", "--all"]).ok();
+    scratch.acts(&bob, &["claim", "src/a.rs"]).ok();
+    scratch.baton(&["journal", "verify"]).ok();
+}

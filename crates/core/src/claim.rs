@@ -97,6 +97,9 @@ pub struct Claim {
     pub granted_at: Moment,
     pub renewed_at: Moment,
     pub expires_at: Moment,
+    /// Its session is in a tool call that may last until then: the lease does not run out before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_until: Option<Moment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,13 +112,26 @@ impl Claim {
         Span((self.ttl.0 / 10).min(LOCK_DELAY_MAX.0))
     }
 
+    /// When the claim runs out: with its lease, or with the tool call its session is in, whichever
+    /// is later.
+    pub fn expiry(&self, failed_over_at: Option<Moment>) -> Moment {
+        let lease = self.lease_end(failed_over_at);
+        self.busy_until.map_or(lease, |busy| busy.max(lease))
+    }
+
     /// When the lease ends: one TTL later if the store failed over since it was last renewed,
     /// because renewals may have been lost with the old server.
-    pub fn expiry(&self, failed_over_at: Option<Moment>) -> Moment {
+    fn lease_end(&self, failed_over_at: Option<Moment>) -> Moment {
         match failed_over_at {
             Some(at) if self.renewed_at < at => self.expires_at + self.ttl,
             _ => self.expires_at,
         }
+    }
+
+    /// Does it hold only because of the tool call its session is in?
+    pub fn kept_by_call(&self, context: &Context) -> bool {
+        let lease = self.lease_end(context.failed_over_at);
+        context.now >= lease && self.busy_until.is_some_and(|busy| context.now < busy)
     }
 
     /// Does the lease still run? Past it the holder must take the claim anew, whoever looks on.
@@ -125,7 +141,7 @@ impl Claim {
 
     /// A renewal for `ttl` from now. Asking again never shortens what was promised (S8).
     pub fn renewal(&self, ttl: Span, context: &Context) -> Renewal {
-        let expires_at = (context.now + ttl).max(self.expiry(context.failed_over_at));
+        let expires_at = (context.now + ttl).max(self.lease_end(context.failed_over_at));
         Renewal { claim: self.claim.clone(), expires_at, ttl: None }
     }
 }

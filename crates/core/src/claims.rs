@@ -348,6 +348,7 @@ pub(crate) fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
             claim: None,
             queued: false,
             free: None,
+            busy: false,
             idle_dirty: false,
         })
     });
@@ -365,6 +366,7 @@ pub(crate) fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
         claim: None,
         queued: true,
         free: None,
+        busy: false,
         idle_dirty: false,
     }
 }

@@ -4,6 +4,7 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
+use crate::event::Room;
 use crate::event::{Event, Renewal};
 use crate::id::ClaimId;
 use crate::notices::Notice;
@@ -18,13 +19,83 @@ mod shared;
 mod tasks;
 
 pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event.room() {
+        Room::Nothing => Ok(()),
+        Room::Workspace => evolve_workspace(records, event),
+        Room::Session => evolve_session(records, event),
+        Room::Claim => evolve_claim(records, event),
+        Room::Waiting => evolve_waiting(records, event),
+        Room::Task => tasks::evolve(records, event),
+        Room::Review => tasks::review(records, event),
+        Room::Gate => gates::evolve(records, event),
+        Room::Shared => shared::evolve(records, event),
+    }
+}
+
+fn evolve_workspace(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
     match event {
-        Event::EpochRaised { .. } | Event::WorkspaceMade { .. } | Event::SnapshotTaken { .. } => {
-            Ok(())
-        }
         Event::PolicySet { policy } => put(records, policy),
         Event::PersonTokenAdded { token } => put(records, token),
+        Event::OperationAnswered { operation } => put(records, operation),
+        Event::OperationsForgotten { operations } => {
+            operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
+        }
+        _ => Ok(()),
+    }
+}
 
+/// Waiters and notices.
+fn evolve_waiting(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::WaitQueued { waiter } => put(records, waiter),
+        Event::WaitRenewed { waiter, lease_until } => {
+            change(records, waiter.as_str(), |waiter: &mut Waiter| {
+                waiter.lease_until = *lease_until;
+            })
+        }
+        Event::WaitEnded { waiter, .. } => records.delete(Waiter::KIND, waiter.as_str()),
+        Event::NoticeSent { notice } => put(records, notice),
+        Event::NoticesTold { notices } => {
+            notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn evolve_claim(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::ClaimGranted { claim } => put(records, claim),
+        Event::ClaimsRenewed { claims, at } => {
+            claims.iter().try_for_each(|renewal| renew(records, renewal, *at))
+        }
+        Event::ClaimNarrowed { claim, resources, left, .. } => {
+            change(records, claim.as_str(), |claim: &mut Claim| {
+                claim.hold.resources.clone_from(resources);
+            })?;
+            leave(records, left.as_ref())
+        }
+        Event::ClaimEnded { claim, left, .. } => {
+            records.delete(Claim::KIND, claim.as_str())?;
+            leave(records, left.as_ref())
+        }
+        Event::LeftoversTold { claims, remaining } => {
+            claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
+            remaining.iter().try_for_each(|left| put(records, left))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn renew(records: &mut dyn Records, renewal: &Renewal, at: Moment) -> Result<(), Unreadable> {
+    change(records, renewal.claim.as_str(), |claim: &mut Claim| {
+        claim.renewed_at = at;
+        claim.expires_at = renewal.expires_at;
+        claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
+    })
+}
+
+fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
         Event::SessionStarted { session } | Event::SessionResumed { session } => {
             put(records, session)
         }
@@ -37,97 +108,43 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Event::SessionEnded { session, at, grace_until, .. } => {
             change(records, session.as_str(), |session: &mut Session| {
                 session.life = Life::Ended { at: *at, grace_until: *grace_until };
+                session.calls.clear();
             })
         }
         Event::AliasBound { alias } => put(records, alias),
-
-        Event::ClaimGranted { claim } => put(records, claim),
-        Event::ClaimsRenewed { claims, at } => renew(records, claims, *at),
-        Event::ClaimNarrowed { claim, resources, left, .. } => {
-            change(records, claim.as_str(), |claim: &mut Claim| {
-                claim.hold.resources.clone_from(resources);
+        Event::CallStarted { session, call, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|other| other.call != call.call);
+                session.calls.push(call.clone());
             })?;
-            leave(records, left.as_ref())
+            keep_busy(records, claims, Some(*busy_until))
         }
-        Event::ClaimEnded { claim, left, .. } => {
-            records.delete(Claim::KIND, claim.as_str())?;
-            leave(records, left.as_ref())
+        Event::CallsEnded { session, calls, busy_until, claims } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.calls.retain(|call| !calls.contains(&call.call));
+            })?;
+            keep_busy(records, claims, *busy_until)
         }
-        Event::LeftoversTold { claims, remaining } => told(records, claims, remaining),
-
-        Event::WaitQueued { waiter } => put(records, waiter),
-        Event::WaitRenewed { waiter, lease_until } => {
-            change(records, waiter.as_str(), |waiter: &mut Waiter| {
-                waiter.lease_until = *lease_until;
+        Event::SubagentStopped { claims, notices, .. } => {
+            claims.iter().try_for_each(|claim| {
+                change(records, claim.as_str(), |claim: &mut Claim| claim.hold.holder.agent = None)
+            })?;
+            notices.iter().try_for_each(|notice| {
+                change(records, notice.as_str(), |notice: &mut Notice| notice.agent = None)
             })
         }
-        Event::WaitEnded { waiter, .. } => records.delete(Waiter::KIND, waiter.as_str()),
-
-        Event::NoticeSent { notice } => put(records, notice),
-        Event::NoticesTold { notices } => {
-            notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
-        }
-
-        Event::TaskAdded { .. }
-        | Event::TaskEdited { .. }
-        | Event::TaskMoved { .. }
-        | Event::TaskReported { .. }
-        | Event::TaskTied { .. }
-        | Event::TaskFreed { .. }
-        | Event::TasksWeighed { .. }
-        | Event::TasksRenewed { .. }
-        | Event::TasksForgotten { .. } => tasks::evolve(records, event),
-        Event::TaskSubmitted { .. }
-        | Event::SubmissionEnded { .. }
-        | Event::ReviewTaken { .. }
-        | Event::ReviewsEnded { .. }
-        | Event::TaskJudged { .. }
-        | Event::TaskFeedback { .. } => tasks::review(records, event),
-
-        Event::GateOpened { .. }
-        | Event::GateDecided { .. }
-        | Event::GateChecked { .. }
-        | Event::GateTrusted { .. }
-        | Event::GateTold { .. }
-        | Event::VoteCast { .. }
-        | Event::VotesContested { .. }
-        | Event::VotesSettled { .. } => gates::evolve(records, event),
-
-        Event::StateChanged { .. }
-        | Event::DraftSet { .. }
-        | Event::DraftsEnded { .. }
-        | Event::OnceStarted { .. }
-        | Event::OnceRenewed { .. }
-        | Event::OnceEnded { .. } => shared::evolve(records, event),
-
-        Event::NoteAdded { note } => put(records, note),
-
-        Event::OperationAnswered { operation } => put(records, operation),
-        Event::OperationsForgotten { operations } => {
-            operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
-        }
+        _ => Ok(()),
     }
 }
 
-fn renew(records: &mut dyn Records, claims: &[Renewal], at: Moment) -> Result<(), Unreadable> {
-    claims.iter().try_for_each(|renewal| {
-        change(records, renewal.claim.as_str(), |claim: &mut Claim| {
-            claim.renewed_at = at;
-            claim.expires_at = renewal.expires_at;
-            claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
-        })
-    })
-}
-
-fn told(
+fn keep_busy(
     records: &mut dyn Records,
     claims: &[ClaimId],
-    remaining: &[Leftover],
+    until: Option<Moment>,
 ) -> Result<(), Unreadable> {
-    for claim in claims {
-        records.delete(Leftover::KIND, claim.as_str())?;
-    }
-    remaining.iter().try_for_each(|left| put(records, left))
+    claims.iter().try_for_each(|claim| {
+        change(records, claim.as_str(), |claim: &mut Claim| claim.busy_until = until)
+    })
 }
 
 /// Keeps what a claim left behind, together with what it left when it was narrowed before.

@@ -215,7 +215,7 @@ impl Record for Gate {
         let subject = fold(&self.on);
         let mut entries = vec![
             (BY_SUBJECT, format!("{subject}{BETWEEN}{newest_first}")),
-            (ALL, newest_first.clone()),
+            (ALL, newest_first),
         ];
         if self.is_open() {
             let oldest_first = format!("{:020}", self.gate.number());

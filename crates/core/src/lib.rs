@@ -5,6 +5,7 @@
 //! world is in [`context::Context`]: there is no file, clock, process, thread or randomness here,
 //! and `clippy.toml` beside this crate keeps it so.
 
+pub mod calls;
 pub mod check;
 pub mod claim;
 pub mod claims;
@@ -30,6 +31,7 @@ pub mod resource;
 pub mod scene;
 pub mod sessions;
 pub mod state;
+pub mod subagents;
 pub mod task;
 pub mod tasks;
 pub mod time;

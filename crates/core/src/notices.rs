@@ -23,6 +23,9 @@ pub const BY_SESSION: Index = "notice.session";
 pub struct Notice {
     pub notice: NoticeId,
     pub to: SessionId,
+    /// The subagent of that session it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     pub at: Moment,
     #[serde(flatten)]
     pub news: News,
@@ -69,11 +72,15 @@ impl Record for Notice {
     }
 
     fn index_entries(&self) -> Vec<(Index, String)> {
-        vec![(BY_SESSION, self.to.0.clone())]
+        vec![(BY_SESSION, addressee(&self.to, self.agent.as_deref()))]
     }
 }
 
-/// What waits to be told to `session`.
-pub fn waiting_for(session: &SessionId) -> Query {
-    Query::equal(BY_SESSION, session.as_str(), TOLD_MAX)
+/// What waits to be told to a session, or to a subagent of it.
+pub fn waiting_for(session: &SessionId, agent: Option<&str>, limit: u32) -> Query {
+    Query::equal(BY_SESSION, &addressee(session, agent), limit)
+}
+
+fn addressee(session: &SessionId, agent: Option<&str>) -> String {
+    agent.map_or_else(|| session.0.clone(), |agent| format!("{session}/{agent}"))
 }

@@ -73,7 +73,7 @@ pub fn put_in_force(
 pub struct Difference {
     pub added: Vec<Zone>,
     pub removed: Vec<Zone>,
-    /// The same zones, or rules of state, in another order: the last match wins, so that may matter.
+    /// The same zones, or rules of state, in another order: the last match wins, so it may matter.
     pub reordered: bool,
     pub capacities: Vec<CapacityChange>,
     /// Rules of the shared state that come and go.

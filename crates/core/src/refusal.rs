@@ -35,6 +35,9 @@ pub struct Held {
     /// For a resource with a capacity: how much of it is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<u32>,
+    /// Its holder is in a tool call that may take that long.
+    #[serde(default)]
+    pub busy: bool,
     /// Past its time, but its process lives and its files have uncommitted changes.
     #[serde(default)]
     pub idle_dirty: bool,

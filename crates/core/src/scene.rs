@@ -51,7 +51,7 @@ impl Caller {
             Query::get::<Session>(id.as_str()),
             Query::get::<Alias>(alias),
             claim::due_for_renewal(id, context.now, limit),
-            notices::waiting_for(id),
+            notices::waiting_for(id, context.actor.agent.as_deref(), notices::TOLD_MAX),
         ])
     }
 
@@ -479,11 +479,12 @@ impl Held {
             held: held.clone(),
             holder: claim.hold.holder.clone(),
             since: claim.granted_at,
-            until: Some(claim.expires_at),
+            until: Some(claim.expiry(None)),
             reason: claim.reason.clone(),
             claim: Some(claim.claim.clone()),
             queued: false,
             free: None,
+            busy: claim.busy_until.is_some_and(|until| until > claim.expires_at),
             idle_dirty,
         }
     }

@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::calls::{self, Call};
 use crate::claim::{self, Claim};
 use crate::context::{Context, Proof};
 use crate::event::{EndOfClaim, EndOfReview, EndOfSession, EndOfWait, Event, Renewal};
@@ -85,6 +86,9 @@ pub struct Session {
     /// anybody else looks at nothing more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub submissions: Vec<TaskId>,
+    /// Tool calls it is in that its leases alone would not cover.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Call>,
     #[serde(flatten)]
     pub life: Life,
 }
@@ -208,6 +212,10 @@ pub fn start(
         known.life = Life::Live;
         known.renewed_at = context.now;
         known.expires_at = context.now + known.ttl;
+        // A call of the process before this one is nobody's any more.
+        let before = known.clone();
+        let gone = |call: &Call| request.process.is_some() && call.process != request.process;
+        known.calls.retain(|call| !gone(call));
         known.process = request.process.clone().or(known.process);
         known.secret_hashes.push(request.secret_hash.clone());
         let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
@@ -215,6 +223,7 @@ pub fn start(
         let started = started(&known, true);
         let mut events = vec![Event::SessionResumed { session: known.clone() }];
         events.extend(process_alias(view, &known)?);
+        events.extend(calls::end_where(view, &before, gone, context)?.map(|(ended, _)| ended));
         events.extend(given_back(view, &known, context)?);
         return Ok((events, started));
     }
@@ -233,6 +242,7 @@ pub fn start(
         expires_at: context.now + request.ttl,
         ttl: request.ttl,
         submissions: Vec::new(),
+        calls: Vec::new(),
         life: Life::Live,
     };
     let answer = started(&session, false);
@@ -335,7 +345,7 @@ fn process_alias(view: &dyn View, session: &Session) -> Result<Option<Event>, Re
     Ok(Some(Event::AliasBound { alias: Alias { alias: key, session: owner } }))
 }
 
-fn validate_text(what: &'static str, text: Option<&str>) -> Result<(), Refusal> {
+pub(crate) fn validate_text(what: &'static str, text: Option<&str>) -> Result<(), Refusal> {
     let Some(text) = text else {
         return Ok(());
     };
@@ -467,6 +477,8 @@ fn finish(
     for waiter in scan::<Waiter>(view, waiters)? {
         events.push(Event::WaitEnded { waiter: waiter.waiter, why: EndOfWait::Gone });
     }
+    // What waits for its return waits no longer than that, whatever call it was in.
+    events.extend(calls::end_where(view, session, |_| true, context)?.map(|(ended, _)| ended));
     let mut released = Vec::new();
     match grace_until {
         // They wait for their holder until the grace is over, no shorter and no longer.

@@ -15,7 +15,7 @@ use crate::claim::Holder;
 use crate::context::Context;
 use crate::event::Event;
 use crate::id::{Position, SessionId};
-use crate::key::Key;
+use crate::key::{BadKey, Key};
 use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::scene::Caller;
@@ -198,6 +198,32 @@ pub struct Write {
     pub if_version: Option<u64>,
 }
 
+/// Why a text is not `KEY=JSON`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadSet {
+    #[error("{text:?} is not KEY=JSON, for example build/status='\"ready\"'")]
+    NoValue { text: String },
+    #[error("{text:?} is not a key: {why}")]
+    Key { text: String, why: BadKey },
+    #[error("the value of {key} cannot be used: {why}")]
+    Value { key: Key, why: BadValue },
+}
+
+/// `KEY=JSON`, for verbs that set values along with what they do.
+impl std::str::FromStr for Write {
+    type Err = BadSet;
+
+    fn from_str(text: &str) -> Result<Self, BadSet> {
+        let (key, value) =
+            text.split_once('=').ok_or_else(|| BadSet::NoValue { text: text.to_owned() })?;
+        let key: Key = key.parse().map_err(|why| BadSet::Key { text: key.to_owned(), why })?;
+        match parse_value(value) {
+            Ok(value) => Ok(Self { key, change: Change::Set { value }, if_version: None }),
+            Err(why) => Err(BadSet::Value { key, why }),
+        }
+    }
+}
+
 /// Who writes, as far as rules of state care.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
@@ -330,7 +356,7 @@ impl Scene {
     }
 
     /// Is the key still at this version?
-    fn expect(&self, key: &Key, version: u64, read: bool) -> Result<(), Refused> {
+    fn expect(&self, key: &Key, version: u64, read: bool) -> Result<(), Refusal> {
         let state = self.states.get(key);
         let current = state.map_or(0, |state| state.version);
         let exists = state.is_some_and(|state| !state.deleted);
@@ -338,7 +364,7 @@ impl Scene {
             return Ok(());
         }
         let by = state.map(|state| (state.by.clone(), state.at));
-        Err(Refused::Stale { key: key.clone(), given: version, current, exists, by, read })
+        Err(Refused::Stale { key: key.clone(), given: version, current, exists, by, read }.into())
     }
 
     fn settle(

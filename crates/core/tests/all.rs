@@ -8,6 +8,7 @@
 )]
 
 mod backlog;
+mod calls;
 mod claims;
 mod events;
 mod gates;
@@ -25,6 +26,7 @@ mod sessions;
 mod state;
 mod state_model;
 mod story;
+mod subagents;
 mod task_model;
 mod tasks;
 mod waiting;

@@ -1,6 +1,7 @@
 //! Stored events: every kind reads back as it was written, old samples stay readable, and what a
 //! newer Baton wrote is refused (S21).
 
+use baton_core::calls::Call;
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
 use baton_core::event::{
     EndOfClaim, EndOfDraft, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown, Weight,
@@ -74,8 +75,13 @@ fn session(life: Life) -> Session {
         expires_at: START + Span::hours(1),
         ttl: Span::hours(1),
         submissions: vec![TaskId::numbered(3)],
+        calls: vec![call()],
         life,
     }
+}
+
+fn call() -> Call {
+    Call { call: "t1".to_owned(), until: START + Span::hours(2), process: Some(process("ann")) }
 }
 
 fn claim() -> baton_core::claim::Claim {
@@ -87,6 +93,7 @@ fn claim() -> baton_core::claim::Claim {
         granted_at: START,
         renewed_at: START,
         expires_at: START + Span::minutes(30),
+        busy_until: Some(START + Span::hours(2)),
         reason: Some("why \"not\" \u{1f980}".to_owned()),
         task: None,
     }
@@ -120,6 +127,7 @@ fn notices() -> [Notice; 2] {
     [("n1", asked), ("n2", lost)].map(|(id, news)| Notice {
         notice: NoticeId(id.to_owned()),
         to: to.clone(),
+        agent: Some("helper".to_owned()),
         at,
         news,
     })
@@ -187,6 +195,7 @@ fn every_kind() -> Vec<Event> {
             archive: "journal-1.jsonl".to_owned(),
         },
     ];
+    events.extend(calls_and_subagents());
     events.extend(every_ending());
     events.extend(every_event_of_tasks());
     events.extend(crate::review_events::all());
@@ -345,6 +354,12 @@ fn shared() -> Vec<Event> {
             why,
         },
     ));
+    events.extend(once_and_notes(&key, token));
+    events
+}
+
+fn once_and_notes(key: &Key, token: Position) -> Vec<Event> {
+    let mut events = Vec::new();
     let command = once::Command { program: "make".to_owned(), hash: "hash".to_owned() };
     let runner = once::Runner {
         token,
@@ -373,6 +388,30 @@ fn shared() -> Vec<Event> {
     };
     events.push(Event::NoteAdded { note });
     events
+}
+
+fn calls_and_subagents() -> [Event; 3] {
+    let (id, claim_id) = (SessionId("s1".to_owned()), ClaimId("c1".to_owned()));
+    [
+        Event::CallStarted {
+            session: id.clone(),
+            call: call(),
+            busy_until: START + Span::hours(2),
+            claims: vec![claim_id.clone()],
+        },
+        Event::CallsEnded {
+            session: id.clone(),
+            calls: vec!["t1".to_owned()],
+            busy_until: None,
+            claims: vec![claim_id.clone()],
+        },
+        Event::SubagentStopped {
+            session: id,
+            agent: "helper".to_owned(),
+            claims: vec![claim_id],
+            notices: vec![NoticeId("n1".to_owned())],
+        },
+    ]
 }
 
 fn every_ending() -> Vec<Event> {

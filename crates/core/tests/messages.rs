@@ -124,6 +124,8 @@ fn anything_else_is_refused_with_its_line_and_column() {
         assert_eq!((bad.line, bad.column), (7, column), "{line} {bad}");
         assert!(bad.to_string().contains(why), "{line}: {bad}");
     }
+    let newer = serde_json::from_str::<Heartbeat>(&with(":1,", ":2,"));
+    assert!(newer.is_err(), "also where a message is read without its line");
     let bad = parse_line(7, b"{\"type\":\"\xff\"}").unwrap_err();
     assert_eq!((bad.column, bad.why), (10, Why::NotUtf8));
     let long = vec![b' '; LINE_BYTES_MAX + 1];
@@ -161,7 +163,10 @@ proptest! {
                 let again = to_line(&message).unwrap();
                 prop_assert_eq!(parse_line(3, again.trim_end().as_bytes()).unwrap(), message);
             }
-            Err(bad) => prop_assert!(bad.line == 3 && bad.column >= 1 && bad.column <= line.len() + 1),
+            Err(bad) => {
+                prop_assert_eq!(bad.line, 3);
+                prop_assert!((1..=line.len() + 1).contains(&bad.column), "{}", bad);
+            }
         }
     }
 }

@@ -14,7 +14,9 @@ use baton_core::id::{ClaimId, SessionId, Token};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::sessions;
+use baton_core::subagents;
 use baton_core::time::{Moment, Span};
+use baton_core::view::View;
 use proptest::prelude::*;
 use proptest_state_machine::{StateMachineTest, prop_state_machine};
 
@@ -105,6 +107,9 @@ impl Told {
                 self.revoke(&Target::Session(self.world.id(session)));
             }
             Act::Settle { claim } => self.settle(claim),
+            Act::Call { who, call, limit } => self.call(who, call, limit),
+            Act::CallEnd { who, call } => self.call_end(who, call),
+            Act::AgentStop { who } => self.agent_stop(who),
             Act::Pass { millis } => self.world.pass(Span(millis)),
             Act::End { session, grace } => self.end(session, grace),
             Act::Return { session } => {
@@ -124,6 +129,19 @@ impl Told {
             Act::RaiseEpoch => self.world.raise_epoch(),
             Act::FailOver => self.world.failed_over_at = Some(self.world.now),
         }
+    }
+
+    /// Its tokens are good for its session from then on, and for no one else.
+    fn agent_stop(&mut self, who: &'static str) {
+        let Some((name, agent)) = who.split_once('/').filter(|_| self.is_there(who)) else {
+            return;
+        };
+        let context = self.world.context(Some(name));
+        let stop = |view: &dyn View, context: &_| subagents::stop(view, agent, context);
+        self.world.decide(context, stop).unwrap();
+        let passed = self.tokens.remove(who).unwrap_or_default();
+        let session = SESSIONS.iter().find(|(session, _)| *session == name).unwrap().0;
+        self.tokens.entry(session).or_default().extend(passed);
     }
 
     fn is_there(&self, who: &str) -> bool {
@@ -247,14 +265,16 @@ impl Told {
             assert!(things.paths.is_superset(&wanted.things.paths));
         } else {
             assert!(obstacles.is_empty(), "S1: granted in spite of {obstacles:?}");
-            assert!(granted.expires_at == now + request.ttl);
+            let busy = self.world.session(who).busy_until(now).unwrap_or_default();
+            assert_eq!(granted.expires_at, (now + request.ttl).max(busy));
             assert_eq!(things, wanted.things, "S3: all or nothing");
         }
         assert!(granted.expires_at > now);
         self.remember(who, granted.token, &all);
         let resources = match self.promises.get(&granted.claim) {
-            Some(known) => known.resources.clone(),
-            None => all.iter().filter(|one| one.amount() == 0).cloned().collect(),
+            Some(known) if now < known.until => known.resources.clone(),
+            // A lease that a failover brought back promises what is left of the claim.
+            _ => all.iter().filter(|one| one.amount() == 0).cloned().collect(),
         };
         self.promises.insert(
             granted.claim.clone(),
@@ -265,6 +285,37 @@ impl Told {
                 until: granted.expires_at,
             },
         );
+    }
+
+    /// Whatever was promised is promised at least until the call must have ended.
+    fn call(&mut self, who: &str, call: &str, limit: Span) {
+        let answer = self.world.call(who, call, limit);
+        if !self.is_there(who) {
+            assert!(matches!(answer, Err(Refusal::SessionEnded { .. })), "{answer:?}");
+            return;
+        }
+        let (id, now) = (self.world.id(who), self.world.now);
+        let promised = self.promises.values_mut().filter(|promise| promise.session == id);
+        for promise in promised.filter(|promise| now < promise.until) {
+            promise.until = promise.until.max(now + limit);
+        }
+    }
+
+    /// What is left of a promise is the lease, and calls that go on. Nothing ends at this moment.
+    fn call_end(&mut self, who: &str, call: &str) {
+        if !self.is_there(who) {
+            return;
+        }
+        self.world.call_ends(who, call);
+        let now = self.world.now;
+        for claim in self.world.claims_of(who) {
+            if let Some(promise) = self.promises.get_mut(&claim.claim)
+                && now < promise.until
+            {
+                assert!(naive::is_live(&claim, &self.world), "lost by the end of a call");
+                promise.until = promise.until.min(naive::expiry(&claim, &self.world));
+            }
+        }
     }
 
     fn look(&mut self, who: &'static str) {

@@ -177,10 +177,11 @@ impl Plain {
 }
 
 pub(crate) fn expiry(claim: &Claim, world: &World) -> Moment {
-    match world.failed_over_at {
+    let lease = match world.failed_over_at {
         Some(at) if claim.renewed_at < at => claim.expires_at + claim.ttl,
         _ => claim.expires_at,
-    }
+    };
+    lease.max(claim.busy_until.unwrap_or_default())
 }
 
 pub(crate) fn is_live(claim: &Claim, world: &World) -> bool {

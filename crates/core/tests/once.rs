@@ -14,7 +14,7 @@ use crate::world::{World, process};
 
 fn request(ttl: Option<Span>) -> Request {
     let command = Command { program: "make".to_owned(), hash: "hash".to_owned() };
-    Request { key: key("build"), command, ttl, process: Some(process("ann")) }
+    Request { key: key("build"), command, ttl, process: Some(process("ann")), errand: false }
 }
 
 impl World {
@@ -147,6 +147,17 @@ fn a_dead_runner_has_lost_its_turn_at_once_and_an_unseen_one_after_its_lease() {
 }
 
 #[test]
+fn the_same_session_cannot_finish_a_turn_it_has_lost() {
+    let mut world = World::with(["ann"]);
+    let first = turn(world.begins("ann", &[]));
+    let second = turn(world.begins("ann", &[(first, Life::Dead)]));
+    refused(world.ends("ann", first, &succeeded()));
+    refused(world.renews("ann", first));
+    world.ends("ann", second, &succeeded()).unwrap();
+    world.audit();
+}
+
+#[test]
 fn after_a_failover_a_lease_counts_once_more() {
     let mut world = World::with(["ann", "bob"]);
     let token = turn(world.begins("ann", &[]));
@@ -163,7 +174,9 @@ proptest! {
     /// Whatever dies, sleeps or comes late: never two turns at once among those that are seen,
     /// and the result of a lost turn never counts.
     #[test]
-    fn random_runners_never_both_count(acts in proptest::collection::vec((0..3_usize, 0..5_u8), 1..60)) {
+    fn random_runners_never_both_count(
+        acts in proptest::collection::vec((0..3_usize, 0..5_u8), 1..60),
+    ) {
         const WHO: [&str; 3] = ["ann", "bob", "cat"];
         let mut world = World::with(WHO);
         let mut turns: BTreeMap<usize, Token> = BTreeMap::new();

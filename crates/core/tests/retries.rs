@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use crate::backlog::{best, filing, this};
 use crate::gates::asking;
 use crate::reviews::word;
-use crate::world::World;
+use crate::world::{World, process};
 
 fn with_policy(names: &[&str], on_exhausted: OnExhausted) -> World {
     let mut world = World::with(names.iter().copied());
@@ -91,7 +91,7 @@ fn what_becomes_of_it_is_written_in_the_policy() {
     assert_eq!(world.state("t1"), "failed");
 
     let mut world = with_policy(&["ann", "bob"], OnExhausted::Role("senior".to_owned()));
-    world.begin_as("sue", "main", Some("client of sue"), Some("senior"));
+    world.begin_as("sue", "main", Some("client of sue"), (Some("senior"), process("sue")));
     world.add("hard");
     rejected_thrice(&mut world);
     assert_eq!((world.state("t1"), world.task("t1").role.as_deref()), ("open", Some("senior")));

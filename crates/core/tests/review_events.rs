@@ -134,6 +134,7 @@ pub(crate) fn all() -> Vec<Event> {
         notice: Notice {
             notice: NoticeId("n1".to_owned()),
             to: SessionId("s1".to_owned()),
+            agent: None,
             at: START,
             news,
         },

@@ -13,7 +13,7 @@ use baton_core::tasks::{Moved, TTL_DEFAULT};
 use baton_core::time::Span;
 
 use crate::backlog::{best, refused, this};
-use crate::world::World;
+use crate::world::{World, process};
 
 pub(crate) fn commit(digit: char) -> String {
     digit.to_string().repeat(40)
@@ -198,7 +198,7 @@ fn only_those_it_is_for_review_it() {
     let mut world = World::new();
     world.start("ann", "main");
     world.start("bob", "main");
-    world.begin_as("rev", "main", Some("client of rev"), Some("review"));
+    world.begin_as("rev", "main", Some("client of rev"), (Some("review"), process("rev")));
     world.add("first");
     world.add("second");
     world.takes_as("ann", &this("t1")).unwrap();

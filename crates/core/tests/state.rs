@@ -446,6 +446,34 @@ fn a_draft_that_was_deleted_before_anyone_saw_it_is_gone() {
 }
 
 #[test]
+fn drafts_nobody_comes_back_for_are_cleared_away() {
+    let mut world = World::with(["ann", "bob"]);
+    let draft = |text| Request { draft: true, ..ask(text, set(json!(1))) };
+    world.writes("ann", &draft("a")).unwrap();
+    world.end("ann", Some(Span::minutes(10))).unwrap();
+    let left = |world: &World| {
+        let mine = drafts::of_session(&world.id("ann"), 10);
+        baton_core::view::View::read(&world.store, &[mine]).unwrap()[0].len()
+    };
+    world.writes("bob", &draft("b")).unwrap();
+    assert_eq!(left(&world), 1, "within its grace it may come back");
+    world.pass(Span::minutes(11));
+    world.writes("bob", &draft("c")).unwrap();
+    assert_eq!(left(&world), 0);
+    assert_eq!(world.publish("bob", &[]).unwrap().published.len(), 2);
+    world.audit();
+}
+
+#[test]
+fn a_set_along_with_something_else_is_read_from_one_word() {
+    let write: Write = "a/b={\"x=y\": 1}".parse().unwrap();
+    assert_eq!(write.change, set(json!({ "x=y": 1 })));
+    for text in ["a", "=1", "a b=1", "a=word", "a=", ""] {
+        assert!(text.parse::<Write>().is_err(), "{text}");
+    }
+}
+
+#[test]
 fn another_decision_sets_values_in_its_own_transaction() {
     let mut world = World::with(["ann"]);
     world.does("ann", "taken", set(json!(1))).unwrap();

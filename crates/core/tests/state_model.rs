@@ -226,7 +226,7 @@ fn does(world: &mut World, act: &Act, number: usize) -> Outcome {
                     change: change(*how, number),
                     if_version: *if_version,
                 },
-                reads: read.into_iter().map(settled).collect(),
+                reads: read.iter().map(settled).collect(),
                 draft: *draft,
             };
             outcome(world.writes(WHO[*who], &request))

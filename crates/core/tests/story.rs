@@ -24,6 +24,9 @@ pub(crate) enum Act {
     Revoke { text: &'static str },
     RevokeAll { session: &'static str },
     Settle { claim: usize },
+    Call { who: &'static str, call: &'static str, limit: Span },
+    CallEnd { who: &'static str, call: &'static str },
+    AgentStop { who: &'static str },
     Pass { millis: u64 },
     End { session: &'static str, grace: bool },
     Return { session: usize },
@@ -60,6 +63,7 @@ impl ReferenceStateMachine for Story {
         let text = || (0..naive::TEXTS.len()).prop_map(|index| naive::TEXTS[index].0);
         let name = || prop::sample::select(naive::NAMES);
         let thing = || prop_oneof![4 => text(), 1 => name()];
+        let call = || prop::sample::select(&["", "c1", "c2"][..]);
         let asked = prop::collection::vec(thing(), 1..4);
         let millis = [1, 500, 4_000, 9_000, 11_000, 31_000, 61_000, 400_000, 700_000];
         let life = prop::sample::select(&[Life::Alive, Life::Dead, Life::Unknown][..]);
@@ -77,6 +81,10 @@ impl ReferenceStateMachine for Story {
             1 => thing().prop_map(|text| Act::Revoke { text }),
             1 => session().prop_map(|session| Act::RevokeAll { session }),
             2 => (0_usize..8).prop_map(|claim| Act::Settle { claim }),
+            3 => (who(), call(), prop::sample::select(vec![30, 600, 3_600]).prop_map(Span::seconds))
+                .prop_map(|(who, call, limit)| Act::Call { who, call, limit }),
+            3 => (who(), call()).prop_map(|(who, call)| Act::CallEnd { who, call }),
+            2 => who().prop_map(|who| Act::AgentStop { who }),
             12 => prop::sample::select(millis.to_vec()).prop_map(|millis| Act::Pass { millis }),
             3 => (session(), any::<bool>())
                 .prop_map(|(session, grace)| Act::End { session, grace }),

@@ -15,7 +15,7 @@ use baton_core::tasks::{TITLE_BYTES_MAX, TTL_DEFAULT, adding};
 use baton_core::time::Span;
 
 use crate::backlog::{best, filing, refused, this};
-use crate::world::{World, resources};
+use crate::world::{World, process, resources};
 
 #[test]
 fn tasks_are_numbered_in_the_order_of_filing() {
@@ -218,7 +218,7 @@ fn a_phase_opens_when_all_before_it_is_finished() {
 #[test]
 fn a_role_is_offered_to_its_own_only() {
     let mut world = World::with(["ann"]);
-    world.begin_as("rev", "main", None, Some("review"));
+    world.begin_as("rev", "main", None, (Some("review"), process("rev")));
     let role = Some("review".to_owned());
     world.file(&adding::Request { role, priority: Some(0), ..filing("look at it") }).unwrap();
     world.add("anybody's");

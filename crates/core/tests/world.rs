@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use baton_core::calls::{self, Called};
 use baton_core::check::{self, Checked};
 use baton_core::claim::{Claim, Mode, Scope};
 use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
@@ -321,7 +322,11 @@ impl World {
         tree: &str,
         client_session: Option<&str>,
     ) -> Started {
-        self.begin_as(name, tree, client_session, None)
+        self.begin_as(name, tree, client_session, (None, process(name)))
+    }
+
+    pub(crate) fn start_as(&mut self, name: &str, tree: &str, process: Process) -> Started {
+        self.begin_as(name, tree, Some(&format!("client of {name}")), (None, process))
     }
 
     pub(crate) fn begin_as(
@@ -329,14 +334,14 @@ impl World {
         name: &str,
         tree: &str,
         client_session: Option<&str>,
-        role: Option<&str>,
+        as_whom: (Option<&str>, Process),
     ) -> Started {
         let request = Start {
             name: Some(name.to_owned()),
             client: Some("test".to_owned()),
             client_session: client_session.map(str::to_owned),
-            role: role.map(str::to_owned),
-            process: Some(process(name)),
+            role: as_whom.0.map(str::to_owned),
+            process: Some(as_whom.1),
             host: "here".to_owned(),
             tree: TreeId(tree.to_owned()),
             ttl: sessions::TTL_DEFAULT,
@@ -363,6 +368,19 @@ impl World {
     pub(crate) fn acts(&mut self, who: &str) -> sessions::Active {
         let context = self.context(Some(who));
         self.decide(context, sessions::active).unwrap()
+    }
+
+    /// A tool call of this length begins.
+    pub(crate) fn call(&mut self, who: &str, call: &str, limit: Span) -> Result<Called, Refusal> {
+        let request = calls::Start { call: call.to_owned(), limit, process: None };
+        let context = self.context(Some(who));
+        self.decide(context, |view, context| calls::start(view, &request, context))
+    }
+
+    pub(crate) fn call_ends(&mut self, who: &str, call: &str) -> Called {
+        let which = calls::Which::One(call.to_owned());
+        let context = self.context(Some(who));
+        self.decide(context, |view, context| calls::end(view, &which, context)).unwrap()
     }
 
     pub(crate) fn claim<'a>(

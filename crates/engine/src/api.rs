@@ -16,7 +16,7 @@ pub mod shared;
 pub mod tasks;
 
 /// Takes a claim on paths and named resources, all or nothing.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Claim {
     /// Paths, folders (`src/`), patterns (`src/*.rs`), names (`@deploy/prod`, `@gpu=2`)
     #[arg(required = true, value_name = "RES")]
@@ -150,6 +150,41 @@ pub struct SessionEnd {
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "10m",
         value_parser = span)]
     pub grace: Option<Span>,
+}
+
+/// A tool call begins: until it ends, what this session holds does not run out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct CallStart {
+    /// How long the call may take, 6h at the most [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub limit: Option<Span>,
+    /// The client's id of the call; needed where calls run side by side
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// The process of the call, if it is not the session's: when that is gone, the call is over
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+}
+
+/// A tool call has ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct CallEnd {
+    /// The id it was started with
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// Every call of this session
+    #[arg(long, conflicts_with = "id")]
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// A subagent of this session has stopped: what it held is the session's now.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct AgentStop {
+    /// The id it claimed under: BATON_AGENT or --agent
+    // `agent` is the name of the common `--agent`.
+    #[arg(id = "stopped", value_name = "ID")]
+    pub agent: String,
 }
 
 /// Reads the journal, oldest entry first.

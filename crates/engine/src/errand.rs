@@ -1,8 +1,8 @@
 //! Running a short command for somebody: no shell, bounded time, little output.
 //!
-//! Owns commands that Baton starts itself: the check of a gate, the user's own `notify`. Invariants:
-//! never under the store's lock; a command that does not end in time is ended; what proves a
-//! session or a person is not handed on.
+//! Owns commands that Baton starts itself: the check of a gate, the user's own `notify`. They never
+//! run under the store's lock; one that does not end in time is ended; what proves a session or a
+//! person is not handed on.
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -346,9 +346,11 @@ fn concerns(event: &Event) -> Concerns<'_> {
         Event::SessionStarted { session } | Event::SessionResumed { session } => {
             (vec![&session.session], Vec::new())
         }
-        Event::SessionRenewed { session, .. } | Event::SessionEnded { session, .. } => {
-            (vec![session], Vec::new())
-        }
+        Event::SessionRenewed { session, .. }
+        | Event::SessionEnded { session, .. }
+        | Event::CallStarted { session, .. }
+        | Event::CallsEnded { session, .. }
+        | Event::SubagentStopped { session, .. } => (vec![session], Vec::new()),
         Event::AliasBound { alias } => (alias.session.iter().collect(), Vec::new()),
         Event::ClaimGranted { claim } => {
             (vec![&claim.hold.holder.session], claim.hold.resources.iter().collect())

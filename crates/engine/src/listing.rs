@@ -50,6 +50,9 @@ pub struct ListedClaim {
     pub granted_at: Moment,
     pub expires_at: Moment,
     pub ttl: Span,
+    /// Its holder is in a tool call, which keeps it alive until then at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_until: Option<Moment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Its time is over; it holds until somebody asks, or its holder renews it.
@@ -108,6 +111,7 @@ fn all_claims(view: &dyn view::View) -> Result<Vec<Claim>, Refusal> {
 fn listed(claim: Claim, context: &Context) -> ListedClaim {
     ListedClaim {
         run_out: !claim.is_live(context),
+        expires_at: claim.expiry(context.failed_over_at),
         claim: claim.claim,
         token: claim.token,
         holder: claim.hold.holder,
@@ -116,7 +120,7 @@ fn listed(claim: Claim, context: &Context) -> ListedClaim {
         scope: claim.hold.scope,
         tree: claim.hold.tree.0,
         granted_at: claim.granted_at,
-        expires_at: claim.expires_at,
+        busy_until: claim.busy_until.filter(|until| context.now < *until),
         ttl: claim.ttl,
         reason: claim.reason,
     }
@@ -161,8 +165,19 @@ pub struct Chapter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum What {
-    Claimed { resources: Vec<Resource>, mode: Mode, reason: Option<String> },
-    Ended { resources: Vec<Resource>, how: String, rescue: Option<String> },
+    Claimed {
+        resources: Vec<Resource>,
+        mode: Mode,
+        reason: Option<String>,
+        /// The subagent of the session that claimed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+    },
+    Ended {
+        resources: Vec<Resource>,
+        how: String,
+        rescue: Option<String>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -217,7 +232,7 @@ fn chapters(workspace: &mut Workspace, resources: &[Resource]) -> Result<Vec<Cha
             let touches = |held: &[Resource]| {
                 held.iter().any(|held| resources.iter().any(|resource| resource.overlaps(held)))
             };
-            let Some((session, what)) = chapter(event, &touches) else { continue };
+            let Some((session, what)) = chapter(event, &entry.actor, &touches) else { continue };
             let name = match get::<Session>(&*snapshot, session.as_str()) {
                 Ok(Some(session)) => session.name,
                 _ => session.0.clone(),
@@ -229,13 +244,23 @@ fn chapters(workspace: &mut Workspace, resources: &[Resource]) -> Result<Vec<Cha
     Ok(chapters)
 }
 
-fn chapter(event: Event, touches: &dyn Fn(&[Resource]) -> bool) -> Option<(SessionId, What)> {
+fn chapter(
+    event: Event,
+    actor: &str,
+    touches: &dyn Fn(&[Resource]) -> bool,
+) -> Option<(SessionId, What)> {
     match event {
+        // Only its holder lets go of a part of a claim.
+        Event::ClaimNarrowed { released, left, .. } if touches(&released) => {
+            let (how, rescue) = ("released it".to_owned(), left.and_then(|left| left.rescue));
+            Some((SessionId(actor.to_owned()), What::Ended { resources: released, how, rescue }))
+        }
         Event::ClaimGranted { claim } if touches(&claim.hold.resources) => {
             let what = What::Claimed {
                 resources: claim.hold.resources,
                 mode: claim.hold.mode,
                 reason: claim.reason,
+                agent: claim.hold.holder.agent,
             };
             Some((claim.hold.holder.session, what))
         }

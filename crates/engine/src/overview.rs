@@ -176,10 +176,10 @@ fn dirty_matters(
         let Ok(sighting) = sight(workspace, &claim, Life::Alive) else { continue };
         if !sighting.dirty.is_empty() {
             matters.push(Matter::LeftDirty {
+                since: claim.expiry(None),
                 claim: claim.claim,
                 holder: claim.hold.holder,
                 paths: sighting.dirty,
-                since: claim.expires_at,
             });
         }
     }

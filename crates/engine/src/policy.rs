@@ -4,8 +4,6 @@
 //! `baton_core::policy`. Invariant: noticing costs one `stat` as long as the file does not change;
 //! what was read is remembered in a trace, which decides nothing.
 
-use std::os::unix::fs::MetadataExt;
-
 use baton_core::context::{Actor, Observed};
 use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::state::rules::Rule;
@@ -100,25 +98,13 @@ pub fn put_in_force(
 ) -> Result<Approved, Failure> {
     let retry =
         operation.map(|operation| Retry::of(operation, "policy approve", &policy.source_hash));
-    let approved = workspace.decide_once(
+    workspace.decide_once(
         actor,
         Observed::default(),
         retry.as_ref(),
         |_| true,
         |view, context| policy::put_in_force(view, policy, standing, context),
-    )?;
-    // Remembered now, so that the next check need not wait for its turn to remember it.
-    drift(workspace);
-    Ok(approved)
-}
-
-/// What a tree's file was like when it was last read.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Remembered {
-    /// Size, times and inode: whoever changes the file changes one of them.
-    stamp: (u64, i64, i64, i64, i64, u64),
-    /// What it meant; nothing when it could not be used.
-    meaning: Option<String>,
+    )
 }
 
 /// Whether the file of this tree says something else than the policy in force. Never an error: who
@@ -132,31 +118,11 @@ fn look(workspace: &mut Workspace) -> Result<OnDisk, Failure> {
     let Some(current) = in_force(workspace)? else {
         return Ok(if path.exists() { OnDisk::NothingInForce } else { OnDisk::Same });
     };
-    let Ok(found) = std::fs::symlink_metadata(&path) else {
+    if !path.exists() {
         return Ok(OnDisk::Missing);
-    };
-    let stamp = (
-        found.len(),
-        found.mtime(),
-        found.mtime_nsec(),
-        found.ctime(),
-        found.ctime_nsec(),
-        found.ino(),
-    );
-    let key = format!("baton.toml/{}", workspace.tree.0);
-    let kept = workspace.store.trace(&key)?;
-    let kept: Option<Remembered> = kept.and_then(|text| serde_json::from_str(&text).ok());
-    let meaning = match kept {
-        Some(kept) if kept.stamp == stamp => kept.meaning,
-        _ => {
-            let read = written_policy(&workspace.place).ok().flatten();
-            let meaning = read.map(|policy| config::meaning(&policy));
-            let kept = Remembered { stamp, meaning };
-            let text = serde_json::to_string(&kept).unwrap_or_default();
-            workspace.store.set_trace(&key, &text)?;
-            kept.meaning
-        }
-    };
+    }
+    let written = written_policy(&workspace.place).ok().flatten();
+    let meaning = written.map(|policy| config::meaning(&policy));
     Ok(match meaning {
         None => OnDisk::Broken,
         Some(meaning) if meaning == config::meaning(&current) => OnDisk::Same,

@@ -38,18 +38,38 @@ pub struct Machine {
     pub host: String,
 }
 
+/// As much of the machine as a store needs to know; the rest costs a `check` more than it is worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Boot {
+    pub id: String,
+    pub time_namespace: u64,
+}
+
+impl Boot {
+    /// The boot as a test wants it seen.
+    pub fn here_with(hooks: &TestHooks) -> Self {
+        let mut boot = system::boot();
+        if let Some(id) = &hooks.boot_id {
+            boot.id.clone_from(id);
+        }
+        boot
+    }
+}
+
 impl Machine {
     pub fn here() -> Self {
-        system::machine()
+        Self::of_boot(system::boot())
     }
 
     /// The machine as a test wants it seen.
     pub fn here_with(hooks: &TestHooks) -> Self {
-        let mut machine = Self::here();
-        if let Some(boot) = &hooks.boot_id {
-            machine.boot.clone_from(boot);
-        }
-        machine
+        Self::of_boot(Boot::here_with(hooks))
+    }
+
+    pub fn of_boot(boot: Boot) -> Self {
+        let Boot { id, time_namespace } = boot;
+        let (namespace, host) = (system::namespace(), system::host());
+        Self { boot: id, namespace, time_namespace, host }
     }
 
     /// This process.

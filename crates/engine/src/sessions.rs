@@ -3,13 +3,16 @@
 //! Owns the making of credentials: the secret is made here, shown once, and only its hash goes to
 //! the store.
 
+use baton_core::calls::{self, CALL_LIMIT_DEFAULT, Called};
 use baton_core::claims::letting_go::Target;
-use baton_core::context::{Actor, Life as Seen, Observed};
+use baton_core::context::{Actor, Context, Life as Seen, Observed};
+use baton_core::event::Event;
 use baton_core::id::SessionId;
 use baton_core::refusal::Refusal;
 use baton_core::sessions::{self, Ended, GRACE, Life, Session, Start, Started};
+use baton_core::subagents::{self, Stopped};
 use baton_core::time::Moment;
-use baton_core::view::{Query, get, scan};
+use baton_core::view::{Query, View, get, scan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,14 +42,19 @@ pub fn start(
     wanted: &api::SessionStart,
     operation: Option<&str>,
 ) -> Result<Credentials, Failure> {
-    let process = match wanted.pid {
-        None => None,
-        Some(pid) => {
-            let identity = workspace.machine.of(pid).ok_or(Failure::NoSuchProcess { pid })?;
-            Some(process_of(&workspace.machine, &identity))
-        }
-    };
+    let process = process_with(workspace, wanted.pid)?;
     begin(workspace, actor, wanted, process, operation)
+}
+
+fn process_with(
+    workspace: &Workspace,
+    pid: Option<u32>,
+) -> Result<Option<sessions::Process>, Failure> {
+    let Some(pid) = pid else {
+        return Ok(None);
+    };
+    let identity = workspace.machine.of(pid).ok_or(Failure::NoSuchProcess { pid })?;
+    Ok(Some(process_of(&workspace.machine, &identity)))
 }
 
 fn begin(
@@ -132,6 +140,72 @@ pub fn end(
     )
 }
 
+/// The caller is about to be silent for the length of a tool call.
+pub fn call_start(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::CallStart,
+    operation: Option<&str>,
+) -> Result<Called, Failure> {
+    let request = calls::Start {
+        call: wanted.id.clone().unwrap_or_default(),
+        limit: wanted.limit.unwrap_or(CALL_LIMIT_DEFAULT),
+        process: process_with(workspace, wanted.pid)?,
+    };
+    let rule = |view: &dyn View, context: &Context| calls::start(view, &request, context);
+    let retry = operation.map(|operation| Retry::of(operation, "session call start", wanted));
+    unless_idle(workspace, actor, retry.as_ref(), rule)
+}
+
+pub fn call_end(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::CallEnd,
+    operation: Option<&str>,
+) -> Result<Called, Failure> {
+    let which = match wanted.all {
+        true => calls::Which::All,
+        false => calls::Which::One(wanted.id.clone().unwrap_or_default()),
+    };
+    let rule = |view: &dyn View, context: &Context| calls::end(view, &which, context);
+    let retry = operation.map(|operation| Retry::of(operation, "session call end", wanted));
+    unless_idle(workspace, actor, retry.as_ref(), rule)
+}
+
+type Decision = Result<(Vec<Event>, Called), Refusal>;
+
+/// Most calls are short and change nothing: that is seen without waiting for a turn to write.
+fn unless_idle(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    retry: Option<&Retry>,
+    rule: impl Fn(&dyn View, &Context) -> Decision,
+) -> Result<Called, Failure> {
+    if retry.is_none() {
+        let (events, called) = workspace.look(actor, Observed::default(), &rule)?;
+        if events.is_empty() {
+            return Ok(called);
+        }
+    }
+    workspace.decide_once(actor, Observed::default(), retry, |_| true, rule)
+}
+
+pub fn agent_stop(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::AgentStop,
+    operation: Option<&str>,
+) -> Result<Stopped, Failure> {
+    let retry = operation.map(|operation| Retry::of(operation, "session agent-stop", wanted));
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| subagents::stop(view, &wanted.agent, context),
+    )
+}
+
 /// A session by its id, or by the name of one that lives.
 pub fn find(workspace: &mut Workspace, text: &str) -> Result<Session, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
@@ -161,6 +235,9 @@ pub struct Seat {
     pub claims: usize,
     pub started_at: Moment,
     pub last_act_at: Moment,
+    /// In a tool call, which keeps its leases alive until then at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_until: Option<Moment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -208,17 +285,19 @@ pub fn list(workspace: &mut Workspace, all: bool) -> Result<Seats, Failure> {
             let state = match session.life {
                 Life::Ended { .. } => SeatState::Ended,
                 Life::Live if dead() => SeatState::Dead,
+                Life::Live if session.busy_until(context.now).is_some() => SeatState::Live,
                 Life::Live if context.now >= session.expires_at => SeatState::Idle,
                 Life::Live => SeatState::Live,
             };
-            seats.push(seat(session, state, claims.len()));
+            seats.push(seat(session, state, claims.len(), context.now));
         }
         Ok(Seats { sessions: seats })
     })
 }
 
-fn seat(session: Session, state: SeatState, claims: usize) -> Seat {
+fn seat(session: Session, state: SeatState, claims: usize, now: Moment) -> Seat {
     Seat {
+        busy_until: session.busy_until(now),
         session: session.session,
         name: session.name,
         client: session.client,
@@ -236,11 +315,11 @@ fn seat(session: Session, state: SeatState, claims: usize) -> Seat {
 
 /// Who the caller is, proven.
 pub fn whoami(workspace: &mut Workspace, actor: &Actor) -> Result<Seat, Failure> {
-    let (session, claims) = workspace.look(actor, Observed::default(), |view, context| {
+    let (session, claims, now) = workspace.look(actor, Observed::default(), |view, context| {
         let caller = baton_core::scene::Caller::read(view, context)?;
         let query = baton_core::claim::of_session(&caller.session.session, LISTED_MAX);
         let claims: Vec<baton_core::claim::Claim> = scan(view, query)?;
-        Ok((caller.session, claims.len()))
+        Ok((caller.session, claims.len(), context.now))
     })?;
-    Ok(seat(session, SeatState::Live, claims))
+    Ok(seat(session, SeatState::Live, claims, now))
 }

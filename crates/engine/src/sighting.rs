@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use baton_core::calls;
 use baton_core::claim::{self, Claim, Holder, Scope};
 use baton_core::claims::letting_go::Target;
 use baton_core::context::{Actor, ForeignLock, Life, Observed, Sighting};
@@ -185,7 +186,8 @@ pub fn clear_the_way(
         changed |= match (&held.claim, held.queued) {
             (_, true) => waiter_gone(workspace, &held.holder, observed)?,
             (Some(claim), false) => {
-                bury(workspace, &held.holder.session)? || settle(workspace, claim)?
+                let holder = &held.holder.session;
+                bury(workspace, holder)? || hang_up(workspace, holder)? || settle(workspace, claim)?
             }
             (None, false) => false,
         };
@@ -242,6 +244,25 @@ pub fn bury(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Fail
     workspace.decide(&Actor::default(), observed, |view, context| {
         sessions::died(view, session, &process, context)
     })
+}
+
+/// Ends the tool calls of a session whose own process is visibly gone. True when one was ended.
+fn hang_up(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Failure> {
+    let record: Option<Session> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            Ok(get(view, session.as_str())?)
+        })?;
+    let calls = record.map(|record| record.calls).unwrap_or_default();
+    let mut ended = false;
+    for process in calls.into_iter().filter_map(|call| call.process) {
+        if life_of(&workspace.machine, &process) == Life::Dead {
+            ended |=
+                workspace.decide(&Actor::default(), Observed::default(), |view, context| {
+                    calls::died(view, session, &process, context)
+                })?;
+        }
+    }
+    Ok(ended)
 }
 
 /// Ends a tree claim whose files were changed under it and are clean again.

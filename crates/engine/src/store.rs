@@ -15,7 +15,7 @@ use baton_core::time::Moment;
 use baton_core::view::{Row, View};
 
 use crate::place::Place;
-use crate::process::Machine;
+use crate::process::Boot;
 use surroundings::Surroundings;
 
 pub use error::Error;
@@ -112,14 +112,10 @@ pub trait Store: std::fmt::Debug {
 /// Opens the store of a workspace: the shared one at `address`, or its own. The workspace knows
 /// which of the two it uses; were a forgotten address enough to change that, two halves of a team
 /// would each see an empty store and grant themselves everything.
-pub fn open(
-    place: &Place,
-    machine: &Machine,
-    address: Option<&str>,
-) -> Result<Box<dyn Store>, Error> {
+pub fn open(place: &Place, boot: &Boot, address: Option<&str>) -> Result<Box<dyn Store>, Error> {
     match (place.workspace.shared, address) {
         (false, None) => {
-            let around = Surroundings::of(machine, &place.test_hooks(), &place.store)?;
+            let around = Surroundings::of(boot, &place.test_hooks(), &place.store)?;
             Ok(Box::new(sqlite::Sqlite::open_in(&place.store, around)?))
         }
         (true, Some(address)) => {

@@ -11,6 +11,7 @@ use baton_core::id::SessionId;
 use baton_core::policy::Standing;
 use baton_core::refusal::Refusal;
 use baton_core::sessions::{Alias, PersonToken, Process};
+use baton_core::subagents;
 use baton_core::view::{Query, parse};
 
 use crate::failure::Failure;
@@ -45,6 +46,7 @@ pub fn process_of(machine: &Machine, identity: &Identity) -> Process {
 
 /// Someone who acts as no session: to start one, or only to read.
 pub fn bystander(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure> {
+    hints.agent.as_deref().map_or(Ok(()), subagents::validate)?;
     Ok(Actor {
         tree: Some(workspace.tree.clone()),
         agent: hints.agent.clone(),

@@ -3,6 +3,7 @@
 //! Owns the one way state changes: lock, read, decide (pure), evolve, commit, all in one
 //! transaction. Refuses to know any rule. Nothing outside the store is read while the lock is held.
 
+use std::cell::LazyCell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::process::Machine;
+use crate::process::{Boot, Machine};
 use crate::store::{self, Commit, State, Store};
 
 /// How long a command waits for its turn at the store.
@@ -29,7 +30,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Workspace {
     pub place: Place,
-    pub machine: Machine,
+    /// Looked at when it is first asked for: most checks never ask.
+    pub machine: LazyCell<Machine, Box<dyn FnOnce() -> Machine + Send>>,
     pub tree: TreeId,
     pub store: Box<dyn Store>,
 }
@@ -63,9 +65,10 @@ impl Workspace {
     }
 
     pub fn open_at(place: Place, address: Option<&str>) -> Result<Self, Failure> {
-        let machine = Machine::here_with(&place.test_hooks());
+        let boot = Boot::here_with(&place.test_hooks());
         let tree = TreeId(place.tree_id()?.as_str().to_owned());
-        let store = store::open(&place, &machine, address)?;
+        let store = store::open(&place, &boot, address)?;
+        let machine = LazyCell::new(machine_of(boot));
         Ok(Self { place, machine, tree, store })
     }
 
@@ -143,6 +146,10 @@ impl Workspace {
             Ok((events, answer))
         })
     }
+}
+
+fn machine_of(boot: Boot) -> Box<dyn FnOnce() -> Machine + Send> {
+    Box::new(move || Machine::of_boot(boot))
 }
 
 /// What one decision writes to the journal.

@@ -20,13 +20,14 @@ mod page;
 mod postgres;
 mod priority;
 mod samples;
+mod tasks;
 
 pub const HELP: &str = "\
 Usage: cargo xtask bench [--quick]
 
 Builds target/dist/baton and measures it against an empty static process: check and claim, alone
 and with the store open elsewhere, empty and with 100,000 live claims and 1,000,000 journal
-entries; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
+entries; taking tasks; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
 docs/design/performance.md.
 
   --quick   a tenth of everything, and the page is not written
@@ -41,6 +42,9 @@ pub(crate) struct Scale {
     entries: usize,
     crowd_calls: usize,
     postgres_seconds: u64,
+    open_tasks: usize,
+    done_tasks: usize,
+    drained_tasks: usize,
 }
 
 const FULL: Scale = Scale {
@@ -50,6 +54,9 @@ const FULL: Scale = Scale {
     entries: 1_000_000,
     crowd_calls: 40,
     postgres_seconds: 5,
+    open_tasks: 100_000,
+    done_tasks: 1_000_000,
+    drained_tasks: 5_000,
 };
 
 const QUICK: Scale = Scale {
@@ -59,6 +66,9 @@ const QUICK: Scale = Scale {
     entries: 100_000,
     crowd_calls: 8,
     postgres_seconds: 1,
+    open_tasks: 10_000,
+    done_tasks: 100_000,
+    drained_tasks: 320,
 };
 
 #[derive(Debug)]
@@ -85,6 +95,7 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     let uncontended = commands(&options, scale, &small, &large, &mut lines)?;
     priority::lower();
     lines.push(memory::measure(&options.baton, &small)?);
+    tasks::measure(&options.baton, scale, &mut lines)?;
     crowd::measure(&options.baton, scale, &uncontended, &mut lines)?;
     postgres::measure(scale, &mut lines)?;
     let text = format!("{}\n{}", page::machine(&small.root(), undisturbed), page::table(&lines));

@@ -75,7 +75,7 @@ fn left_words(left: &Leftover, colour: bool) -> String {
     format!(
         "{}: uncommitted changes of {} are in {}{saved}\n",
         paint("note", Paint::Yellow, colour),
-        shown(&left.holder.name),
+        render::holder(&left.holder),
         render::resources(&left.paths)
     )
 }
@@ -87,13 +87,13 @@ pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
         let sentence = match &notice.news {
             News::Asked { by, resources, why } => format!(
                 "{} asks you to let go of {}, saying: \"{}\"",
-                shown(&by.name),
+                render::holder(by),
                 render::resources(resources),
                 shown(why)
             ),
             News::Lost { resources, to, why, .. } => {
                 let now = match to {
-                    Some(to) => format!(" and {} has it now", shown(&to.name)),
+                    Some(to) => format!(" and {} has it now", render::holder(to)),
                     None => String::new(),
                 };
                 let what = render::resources(resources);
@@ -176,7 +176,7 @@ pub(crate) fn ask(desk: &mut Desk, wanted: &api::Ask) -> Outcome {
     let Desk { workspace, actor, cwd, operation, .. } = desk;
     let asked = claiming::ask(workspace, actor, cwd, wanted, operation.as_deref())?;
     desk.answer(&asked, |asked: &Asked, colour| {
-        let names: Vec<String> = asked.asked.iter().map(|holder| shown(&holder.name)).collect();
+        let names: Vec<String> = asked.asked.iter().map(render::holder).collect();
         format!(
             "{} {}, who will be told at the next act\n",
             paint("asked", Paint::Green, colour),
@@ -197,7 +197,7 @@ pub(crate) fn revoke(desk: &mut Desk, wanted: &api::Revoke) -> Outcome {
                 "{} {} from {}, who will be told",
                 paint("revoked", Paint::Green, colour),
                 render::resources(&claim.resources),
-                shown(&claim.holder.name)
+                render::holder(&claim.holder)
             );
         }
         text
@@ -291,7 +291,7 @@ pub(crate) fn claims_table(claims: &[ListedClaim], colour: bool) -> String {
             };
             vec![
                 render::resources(&claim.resources),
-                shown(&claim.holder.name),
+                render::holder(&claim.holder),
                 until,
                 claim.token.to_string(),
                 kind.trim().to_owned(),
@@ -319,7 +319,7 @@ fn story_words(story: &Story, colour: bool) -> String {
             };
             format!(
                 "{path}: held by {} until {}{because}.\n",
-                paint(&shown(&claim.holder.name), Paint::Bold, colour),
+                paint(&render::holder(&claim.holder), Paint::Bold, colour),
                 render::until(claim.expires_at)
             )
         }
@@ -347,13 +347,17 @@ fn chapter_words(chapter: &Chapter, path: &baton_core::resource::Resource) -> St
         false => format!(" (through {})", render::resources(held)),
     };
     let deed = match &chapter.what {
-        What::Claimed { resources, mode, reason } => {
+        What::Claimed { resources, mode, reason, agent } => {
+            let agent = match agent {
+                Some(agent) => format!(" for its subagent {}", shown(agent)),
+                None => String::new(),
+            };
             let shared = if *mode == Mode::Shared { " to share" } else { "" };
             let because = match reason {
                 Some(reason) => format!(", because: {}", shown(reason)),
                 None => String::new(),
             };
-            format!("{who} claimed it{shared}{}{because}", through(resources))
+            format!("{who} claimed it{shared}{agent}{}{because}", through(resources))
         }
         What::Ended { resources, how, rescue } => {
             let saved = match rescue {

@@ -1,4 +1,5 @@
-//! `demo`: eight agents on one codebase, once without Baton and once with it.
+//! `demo`: eight agents on one codebase, once without Baton and once with it; then a backlog that
+//! is drained by four workers, one of which is killed.
 //!
 //! Every agent is a process of its own that reads a file, thinks, and writes the whole file back.
 //! What is lost in the first run is lost by that race and by nothing else; it is counted afterwards
@@ -13,21 +14,24 @@ use serde::Serialize;
 use crate::arguments::Common;
 use crate::desk::{self, Outcome};
 use crate::words::Problem;
+use backlog::Drained;
 use crew::{Crew, Limit};
 use scratch::Scratch;
 use screen::Screen;
 
 pub(crate) mod agent;
+mod backlog;
 mod crew;
 mod scratch;
 mod screen;
+pub(crate) mod worker;
 
 const AGENTS_MAX: u8 = 64;
 const SECONDS_MAX: u16 = 3_600;
 /// Of the time asked for, the first run takes this part. The second makes the same edits, slower
-/// by what coordination costs, and ends in any case with the time.
-const FIRST_RUN_PART: f64 = 0.42;
-const SECOND_RUN_PART: f64 = 0.56;
+/// by what coordination costs, and ends in any case with the time. The backlog takes the rest.
+const FIRST_RUN_PART: f64 = 0.36;
+const SECOND_RUN_PART: f64 = 0.46;
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
@@ -59,6 +63,7 @@ struct Reply {
     files: usize,
     without_baton: Tally,
     with_baton: Tally,
+    backlog: Drained,
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
 }
@@ -80,33 +85,40 @@ pub(crate) fn run(common: &Common, wanted: &Demo) -> Outcome {
     let crew = Crew::start(&guarded, wanted.agents, &limit)?;
     let with = crew.watch(&guarded, &screen, "with Baton")?;
 
+    screen.second_part();
+    let backlog = backlog::drain(&guarded, &screen)?;
+
     let kept = wanted.keep.then(|| scratch.folder.display().to_string());
     let reply = Reply {
         agents: wanted.agents,
         files: scratch::FILES.len(),
         without_baton: without.tally,
         with_baton: with.tally,
+        backlog,
         kept,
     };
     if common.json {
         desk::answer(true, &reply, |_: &Reply, _| String::new());
     } else {
-        screen.close(&reply.without_baton, &reply.with_baton, reply.kept.as_deref());
+        let runs = (&reply.without_baton, &reply.with_baton);
+        screen.close(runs, &reply.backlog, reply.kept.as_deref());
     }
-    match reply.with_baton.edits_lost {
-        0 => Ok(ExitCode::SUCCESS),
-        lost => Err(defect(lost)),
+    let Reply { with_baton, backlog, .. } = &reply;
+    match (with_baton.edits_lost, backlog.lost + backlog.done_twice) {
+        (0, 0) => Ok(ExitCode::SUCCESS),
+        (0, _) => Err(defect("tasks", backlog.lost, backlog.done_twice)),
+        (lost, _) => Err(defect("edits", lost, 0)),
     }
 }
 
 /// The one thing that must never happen.
-fn defect(lost: usize) -> Problem {
+fn defect(what: &str, lost: usize, twice: usize) -> Problem {
     Problem {
         exit: 1,
-        code: "edits_lost",
-        message: format!("{lost} edits were lost although each agent held a claim: a defect"),
+        code: "work_lost",
+        message: format!("{lost} {what} were lost and {twice} done twice with Baton: a defect"),
         next: "baton doctor, and report what it prints".to_owned(),
-        details: serde_json::json!({ "lost": lost }),
+        details: serde_json::json!({ "lost": lost, "done_twice": twice }),
     }
 }
 

@@ -1,14 +1,17 @@
-//! `session start`, `end`, `list`, `whoami`.
+//! `session start`, `end`, `list`, `whoami`, `call`, `agent-stop`.
 //!
 //! Owns the words of their answers. The credential is shown once, by `start`, and nowhere else.
 
 use std::process::ExitCode;
 
+use baton_core::calls::Called;
 use baton_core::sessions::Ended;
+use baton_core::subagents::Stopped;
 use baton_engine::sessions::{self, Credentials, Seat, SeatState, Seats};
 use baton_engine::{api, whoami};
 use clap::Subcommand;
 
+use super::claims::notices_words;
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
 use crate::render::{self, Paint, paint, shown, table};
@@ -33,6 +36,19 @@ pub(crate) enum Session {
     },
     /// Which session am I?
     Whoami,
+    /// Say that a tool call begins or ends: nothing runs out in between (for hooks)
+    #[command(subcommand)]
+    Call(Call),
+    /// Say that a subagent has stopped: its session has what it held (for hooks)
+    AgentStop(api::AgentStop),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Call {
+    /// A tool call begins: until it ends, what this session holds does not run out
+    Start(api::CallStart),
+    /// A tool call has ended
+    End(api::CallEnd),
 }
 
 pub(crate) fn run(common: &Common, command: &Session) -> Outcome {
@@ -41,6 +57,10 @@ pub(crate) fn run(common: &Common, command: &Session) -> Outcome {
         Session::End(wanted) => end(&mut Desk::open_as(common, whoami::actor)?, wanted),
         Session::List { all } => list(&mut Desk::open(common)?, *all),
         Session::Whoami => whoami_(&mut Desk::open_as(common, whoami::actor)?),
+        Session::AgentStop(wanted) => {
+            agent_stop(&mut Desk::open_as(common, whoami::actor)?, wanted)
+        }
+        Session::Call(wanted) => call(&mut Desk::open_as(common, whoami::actor)?, wanted),
     }
 }
 
@@ -80,6 +100,39 @@ fn end(desk: &mut Desk, wanted: &api::SessionEnd) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+fn call(desk: &mut Desk, wanted: &Call) -> Outcome {
+    let Desk { workspace, actor, operation, .. } = desk;
+    let operation = operation.as_deref();
+    let called = match wanted {
+        Call::Start(wanted) => sessions::call_start(workspace, actor, wanted, operation)?,
+        Call::End(wanted) => sessions::call_end(workspace, actor, wanted, operation)?,
+    };
+    desk.answer(&called, |called: &Called, colour| {
+        let kept = match called.busy_until {
+            Some(until) => format!("nothing runs out before {}", render::until(until)),
+            None => "leases run as usual".to_owned(),
+        };
+        let notices = notices_words(&called.notices, colour);
+        format!("{} {kept}\n{notices}", paint("noted:", Paint::Green, colour))
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn agent_stop(desk: &mut Desk, wanted: &api::AgentStop) -> Outcome {
+    let Desk { workspace, actor, operation, .. } = desk;
+    let stopped = sessions::agent_stop(workspace, actor, wanted, operation.as_deref())?;
+    desk.answer(&stopped, |stopped: &Stopped, colour| {
+        let what = match stopped.passed.is_empty() {
+            true => "it held nothing".to_owned(),
+            false => format!("its session holds {} now", render::resources(&stopped.passed)),
+        };
+        let done = paint("stopped", Paint::Green, colour);
+        let notices = notices_words(&stopped.notices, colour);
+        format!("{done} subagent {}: {what}\n{notices}", shown(&stopped.agent))
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
 fn list(desk: &mut Desk, all: bool) -> Outcome {
     let seats = sessions::list(&mut desk.workspace, all)?;
     desk.answer(&seats, |seats: &Seats, colour| match seats.sessions.is_empty() {
@@ -103,7 +156,7 @@ pub(crate) fn sessions_table(seats: &[Seat], colour: bool) -> String {
                 seat.session.to_string(),
                 what,
                 seat.role.as_deref().map(shown).unwrap_or_else(|| "-".to_owned()),
-                state_word(seat.state).to_owned(),
+                state_word(seat).to_owned(),
                 seat.claims.to_string(),
                 render::ago(seat.last_act_at),
             ]
@@ -112,11 +165,12 @@ pub(crate) fn sessions_table(seats: &[Seat], colour: bool) -> String {
     table(&["NAME", "SESSION", "CLIENT", "ROLE", "STATE", "CLAIMS", "LAST SEEN"], &rows, colour)
 }
 
-fn state_word(state: SeatState) -> &'static str {
-    match state {
+pub(crate) fn state_word(seat: &Seat) -> &'static str {
+    match seat.state {
+        SeatState::Live if seat.busy_until.is_some() => "busy",
         SeatState::Live => "live",
         SeatState::Idle => "idle",
-        SeatState::Dead => "dead",
+        SeatState::Dead => "gone",
         SeatState::Ended => "ended",
     }
 }

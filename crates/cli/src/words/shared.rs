@@ -16,11 +16,6 @@ type Words = (String, String, Value);
 
 pub(super) fn state(refused: &Refused) -> Words {
     match refused {
-        Refused::BadKey { text, why } => (
-            format!("{:?} is not a key: {why}", shown(text)),
-            "write letters, digits and - _ . : in segments, for example build/status".into(),
-            json!({ "key": text }),
-        ),
         Refused::Unknown { key, version, near } => {
             let gone = if *version > 0 { " any more" } else { "" };
             let perhaps: Vec<String> = near.iter().map(|key| shown(key.as_str())).collect();
@@ -62,6 +57,22 @@ pub(super) fn state(refused: &Refused) -> Words {
                 json!({ "key": key, "owner": owner, "by": by }),
             )
         }
+        Refused::TooLarge { .. } | Refused::TooDeep { .. } | Refused::TooMany { .. } => {
+            over_limit(refused)
+        }
+        Refused::NoDraft { key } => {
+            let what = key.as_ref().map(|key| format!(" of {key}")).unwrap_or_default();
+            (
+                format!("you have no draft{what}"),
+                "baton state set KEY VALUE --draft makes one".into(),
+                json!({ "key": key }),
+            )
+        }
+    }
+}
+
+fn over_limit(refused: &Refused) -> Words {
+    match refused {
         Refused::TooLarge { key, bytes } => (
             format!("{key} would have {bytes} bytes; {VALUE_BYTES_MAX} at the most"),
             "keep large things in a file or a commit, and its name here".into(),
@@ -77,14 +88,7 @@ pub(super) fn state(refused: &Refused) -> Words {
             "do it in smaller parts".into(),
             json!({ "given": given, "max": max }),
         ),
-        Refused::NoDraft { key } => {
-            let what = key.as_ref().map(|key| format!(" of {key}")).unwrap_or_default();
-            (
-                format!("you have no draft{what}"),
-                "baton state set KEY VALUE --draft makes one".into(),
-                json!({ "key": key }),
-            )
-        }
+        other => (other.to_string(), "baton state --help".to_owned(), json!({})),
     }
 }
 

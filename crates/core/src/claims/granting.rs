@@ -86,6 +86,7 @@ pub(super) fn grant(
         granted_at: context.now,
         renewed_at: context.now,
         expires_at: context.now + terms.ttl,
+        busy_until: scene.caller.as_ref().and_then(|own| own.session.busy_until(context.now)),
         reason: terms.reason.clone(),
         task: terms.task.clone(),
     };
@@ -165,7 +166,7 @@ pub(super) fn tell_leftovers(
         if !outside.is_empty() {
             remaining.push(Leftover { paths: outside, ..left.clone() });
         }
-        if left.holder.session != hold.holder.session {
+        if left.holder.competes_with(&hold.holder) {
             told.push(Leftover { paths: here, ..left });
         }
     }
@@ -188,6 +189,7 @@ pub(super) fn notice(claim: &Claim, news: News, context: &Context, ordinal: usiz
     let notice = Notice {
         notice: NoticeId::fresh(&context.fresh, self::ordinal(ordinal)),
         to: claim.hold.holder.session.clone(),
+        agent: claim.hold.holder.agent.clone(),
         at: context.now,
         news,
     };

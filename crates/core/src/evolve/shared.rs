@@ -1,4 +1,4 @@
-//! Applies an event about the shared state and `once` to the records.
+//! Applies an event about the shared state, `once` and notes to the records.
 //!
 //! Decides nothing, and touches only the keys that the event names.
 
@@ -36,6 +36,7 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
         Event::OnceEnded { key, token, at, end } => {
             change(records, key.as_str(), |once: &mut Once| once.end(*token, *at, end))
         }
+        Event::NoteAdded { note } => put(records, note),
         _ => Ok(()),
     }
 }

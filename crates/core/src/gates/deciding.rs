@@ -247,7 +247,7 @@ fn release(
     }
     match before.was {
         Some(State::Active) => {
-            let next_action = before.next_action.clone();
+            let next_action = before.next_action;
             let back = Return { how: Move::Answered, words, by, counts: false, next_action };
             reviewing::give_back(view, task, back, events, context)
         }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Change, READS_MAX, Read, Refused, Request, Scene, State, Write, Writer, Written, value,
-    write_all,
+    Change, READS_MAX, Read, Refused, Request, Scene, State, Write, Writer, Written, is_over,
+    value, write_all,
 };
 use crate::context::Context;
 use crate::event::{EndOfDraft, Event};
@@ -19,13 +19,18 @@ use crate::key::Key;
 use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::scene::Caller;
+use crate::sessions::Session;
 use crate::time::Moment;
 use crate::view::{Index, Kind, Query, Record, View, get, scan};
 
 /// How many drafts one session may have: as many as one publication writes.
 pub const DRAFTS_MAX: u32 = 100;
 
+/// How many old drafts one new one looks at, to clear away what sessions that ended have left.
+const OLDEST_LOOKED_AT: u32 = 4;
+
 pub const BY_SESSION: Index = "draft.session";
+const BY_TIME: Index = "draft.time";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
@@ -48,7 +53,7 @@ impl Record for Draft {
     }
 
     fn index_entries(&self) -> Vec<(Index, String)> {
-        vec![(BY_SESSION, Record::key(self))]
+        vec![(BY_SESSION, Record::key(self)), (BY_TIME, format!("{:020}", self.at.0))]
     }
 }
 
@@ -137,15 +142,37 @@ pub(super) fn draft(
         at: context.now,
     };
     value::check(key, &draft.value)?;
-    Ok((vec![Event::DraftSet { draft }], vec![written]))
+    let mut events = vec![Event::DraftSet { draft }];
+    events.extend(forget_abandoned(view, context)?);
+    Ok((events, vec![written]))
+}
+
+/// Drafts of sessions that ended with a grace and never came back.
+fn forget_abandoned(view: &dyn View, context: &Context) -> Result<Vec<Event>, Refusal> {
+    let (from, until) = (String::new(), "~".to_owned());
+    let limit = OLDEST_LOOKED_AT;
+    let oldest: Vec<Draft> =
+        scan(view, Query::Scan { index: BY_TIME, from, until, after: None, limit })?;
+    let mut events = Vec::new();
+    for Draft { session, key, .. } in oldest {
+        let over = get::<Session>(view, session.as_str())?
+            .is_none_or(|session| is_over(&session, context));
+        if over {
+            let (keys, why) = (vec![key], EndOfDraft::SessionEnded);
+            events.push(Event::DraftsEnded { session, keys, why });
+        }
+    }
+    Ok(events)
 }
 
 /// What was read for the earlier draft and for this one; what was read again counts as of now.
-fn reads_with(mut earlier: Vec<Read>, reads: &[Read]) -> Result<Vec<Read>, Refused> {
+fn reads_with(mut earlier: Vec<Read>, reads: &[Read]) -> Result<Vec<Read>, Refusal> {
     earlier.retain(|old| reads.iter().all(|new| new.key != old.key));
     earlier.extend(reads.iter().cloned());
     match earlier.len() > READS_MAX {
-        true => Err(Refused::TooMany { what: "reads", given: earlier.len(), max: READS_MAX }),
+        true => {
+            Err(Refused::TooMany { what: "reads", given: earlier.len(), max: READS_MAX }.into())
+        }
         false => Ok(earlier),
     }
 }

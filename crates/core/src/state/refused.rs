@@ -7,14 +7,12 @@ use serde_json::Value as Json;
 use super::rules::{Kind, Owner};
 use super::{VALUE_BYTES_MAX, VALUE_DEPTH_MAX};
 use crate::claim::Holder;
-use crate::key::{BadKey, Key};
+use crate::key::Key;
 use crate::refusal::Class;
 use crate::time::Moment;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("{text:?} is not a key: {why}")]
-    BadKey { text: String, why: BadKey },
     #[error("{key} has no value")]
     Unknown {
         key: Key,
@@ -79,8 +77,7 @@ pub enum Against {
 impl Refused {
     pub fn class(&self) -> Class {
         match self {
-            Self::BadKey { .. } | Self::TooLarge { .. } | Self::TooDeep { .. } => Class::Usage,
-            Self::TooMany { .. } => Class::Usage,
+            Self::TooLarge { .. } | Self::TooDeep { .. } | Self::TooMany { .. } => Class::Usage,
             Self::Stale { .. } => Class::Stale,
             Self::Unknown { .. }
             | Self::Against { .. }
@@ -91,7 +88,6 @@ impl Refused {
 
     pub fn code(&self) -> &'static str {
         match self {
-            Self::BadKey { .. } => "bad_key",
             Self::Unknown { .. } => "unknown_key",
             Self::Stale { read: true, .. } => "stale_read",
             Self::Stale { .. } => "stale_version",

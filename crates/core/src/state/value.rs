@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::{Refused, VALUE_BYTES_MAX, VALUE_DEPTH_MAX};
 use crate::key::Key;
+use crate::refusal::Refusal;
 
 /// Why a text is not a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,13 +61,13 @@ fn inexact_number(text: &str) -> Option<&str> {
 }
 
 /// The limits of a value that is about to be stored.
-pub(super) fn check(key: &Key, value: &Json) -> Result<(), Refused> {
+pub(super) fn check(key: &Key, value: &Json) -> Result<(), Refusal> {
     if depth(value) > VALUE_DEPTH_MAX {
-        return Err(Refused::TooDeep { key: key.clone() });
+        return Err(Refused::TooDeep { key: key.clone() }.into());
     }
     let bytes = value.to_string().len();
     match bytes > VALUE_BYTES_MAX {
-        true => Err(Refused::TooLarge { key: key.clone(), bytes }),
+        true => Err(Refused::TooLarge { key: key.clone(), bytes }.into()),
         false => Ok(()),
     }
 }

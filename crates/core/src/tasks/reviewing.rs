@@ -234,7 +234,7 @@ pub(crate) fn end_submission(task: &mut Task, gone: bool, events: &mut Vec<Event
 pub(crate) fn tell(to: &SessionId, news: News, events: &mut Vec<Event>, context: &Context) {
     let ordinal = u32::try_from(events.len()).unwrap_or(u32::MAX);
     let notice = NoticeId::fresh(&context.fresh, ordinal);
-    let notice = Notice { notice, to: to.clone(), at: context.now, news };
+    let notice = Notice { notice, to: to.clone(), agent: None, at: context.now, news };
     events.push(Event::NoticeSent { notice });
 }
 

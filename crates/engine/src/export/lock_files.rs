@@ -79,7 +79,7 @@ fn lock(claim: &Claim, workspace: &str) -> LockFile {
         claim: claim.claim.0.clone(),
         session: claim.hold.holder.session.0.clone(),
         name: claim.hold.holder.name.clone(),
-        until: claim.expires_at.to_string(),
+        until: claim.expiry(None).to_string(),
         reason: claim.reason.clone(),
     }
 }

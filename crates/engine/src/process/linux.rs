@@ -11,24 +11,30 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
-use super::{Machine, NoStat, Stat, Terminal};
+use super::{Boot, NoStat, Stat, Terminal};
 
 /// Holds any `/proc/PID/stat`: a name of 15 bytes and fifty numbers.
 const STAT_BYTES_MAX: usize = 2048;
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const MACHINE_ID: &str = "/etc/machine-id";
 
-pub(super) fn machine() -> Machine {
+pub(super) fn boot() -> Boot {
     let mut buffer = [0_u8; STAT_BYTES_MAX];
-    let boot = text(BOOT_ID, &mut buffer).unwrap_or_default().to_owned();
-    let machine_id = text(MACHINE_ID, &mut buffer).unwrap_or_default();
-    let host = host(machine_id);
-    let namespace = if sees_itself() { inode("/proc/self/ns/pid") } else { 0 };
-    Machine { boot, namespace, time_namespace: inode("/proc/self/ns/time"), host }
+    let id = text(BOOT_ID, &mut buffer).unwrap_or_default().to_owned();
+    Boot { id, time_namespace: inode("/proc/self/ns/time") }
+}
+
+pub(super) fn namespace() -> u64 {
+    if sees_itself() { inode("/proc/self/ns/pid") } else { 0 }
+}
+
+pub(super) fn host() -> String {
+    let mut buffer = [0_u8; STAT_BYTES_MAX];
+    host_with(text(MACHINE_ID, &mut buffer).unwrap_or_default())
 }
 
 /// systemd asks that the machine id itself be kept from others, so a digest stands for it.
-fn host(machine_id: &str) -> String {
+fn host_with(machine_id: &str) -> String {
     let name = rustix::system::uname();
     let name = name.nodename().to_string_lossy();
     if machine_id.is_empty() {
@@ -146,13 +152,13 @@ mod tests {
 
     #[test]
     fn the_machine_is_named_without_its_id() {
-        let machine = machine();
+        let machine = super::super::Machine::here();
         assert!(!machine.boot.is_empty() && machine.namespace != 0 && !machine.host.is_empty());
         if let Ok(id) = fs::read_to_string(MACHINE_ID)
             && !id.trim().is_empty()
         {
             assert!(!machine.host.contains(id.trim()));
         }
-        assert_ne!(host("one"), host("two"));
+        assert_ne!(host_with("one"), host_with("two"));
     }
 }

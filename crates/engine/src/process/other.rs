@@ -6,11 +6,18 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
-use super::{Machine, NoStat, Stat, Terminal};
+use super::{Boot, NoStat, Stat, Terminal};
 
-pub(super) fn machine() -> Machine {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    Machine { boot: String::new(), namespace: 0, time_namespace: 0, host }
+pub(super) fn boot() -> Boot {
+    Boot { id: String::new(), time_namespace: 0 }
+}
+
+pub(super) fn namespace() -> u64 {
+    0
+}
+
+pub(super) fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// This process and its parent are known without asking; their start times are not.

@@ -15,7 +15,7 @@ use super::Error;
 use crate::clock::Reading;
 use crate::filesystem;
 use crate::place::test_hooks::TestHooks;
-use crate::process::Machine;
+use crate::process::Boot;
 
 /// The machine as a store sees it.
 #[derive(Clone, Debug)]
@@ -84,22 +84,22 @@ impl Surroundings {
     /// Looks at the machine and at the disk that `folder` is on.
     pub fn look(folder: &Path) -> Result<Self, Error> {
         let hooks = TestHooks::of(folder);
-        Self::of(&Machine::here_with(&hooks), &hooks, folder)
+        Self::of(&Boot::here_with(&hooks), &hooks, folder)
     }
 
-    /// The machine as it was seen already, and the disk that `folder` is on.
-    pub fn of(machine: &Machine, hooks: &TestHooks, folder: &Path) -> Result<Self, Error> {
+    /// The boot as it was seen already, and the disk that `folder` is on.
+    pub fn of(boot: &Boot, hooks: &TestHooks, folder: &Path) -> Result<Self, Error> {
         let filesystem = filesystem::kind(folder).map_err(|error| Error::Io {
             doing: "reading which filesystem this is",
             path: error.path,
             source: error.source,
         })?;
-        if machine.boot.is_empty() {
+        if boot.id.is_empty() {
             return Err(Error::Backend { detail: "this machine does not tell its boot".into() });
         }
         Ok(Self {
-            boot: machine.boot.clone(),
-            time_namespace: machine.time_namespace,
+            boot: boot.id.clone(),
+            time_namespace: boot.time_namespace,
             filesystem,
             clock: Clock::Machine {
                 ahead_ms: i64::try_from(hooks.clock_advance_ms).unwrap_or(i64::MAX),

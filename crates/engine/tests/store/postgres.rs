@@ -96,6 +96,8 @@ fn session(id: &str, name: &str) -> Session {
         renewed_at: Moment(1),
         expires_at: Moment(2),
         ttl: Span::seconds(1),
+        calls: Vec::new(),
+        submissions: Vec::new(),
         life: Life::Live,
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn measure(
 
 /// Everybody claims paths of its own; any answer but yes is a failure.
 fn distinct(call: &Call, calls: usize, name: &str, think: Duration) -> Result<Spread, Failure> {
-    let times = everybody(|caller| {
+    let times = everybody(CALLERS, |caller| {
         let mut times = Vec::with_capacity(calls);
         for round in 0..calls {
             let path = format!("crowd/{name}/{caller}/{round}.rs");
@@ -60,11 +60,12 @@ fn distinct(call: &Call, calls: usize, name: &str, think: Duration) -> Result<Sp
     Ok(Spread::of(times.into_iter().flatten().collect()))
 }
 
-fn everybody<T: Send>(
+pub(super) fn everybody<T: Send>(
+    callers: usize,
     work: impl Fn(usize) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..CALLERS)
+        let threads: Vec<_> = (0..callers)
             .map(|caller| {
                 scope.spawn({
                     let work = &work;
@@ -87,7 +88,7 @@ fn same_path(baton: &Path, calls: usize) -> Result<Line, Failure> {
     for _ in 0..CALLERS {
         callers.push(Call::new(baton, &ground.root(), &fill::another_session(&ground)?));
     }
-    everybody(|caller| {
+    everybody(CALLERS, |caller| {
         for _ in 0..calls {
             let (_, code) = callers[caller].attempt(&["claim", "the/one/path"])?;
             match code {

@@ -20,7 +20,7 @@ use baton_engine::{api, claiming, sessions};
 use crate::failure::Failure;
 use crate::traffic::Ground;
 
-const EVENTS_AT_ONCE: usize = 2_000;
+pub(super) const EVENTS_AT_ONCE: usize = 2_000;
 const HOLDERS: usize = 100;
 const TTL: Span = Span::hours(24);
 
@@ -40,24 +40,20 @@ pub(super) fn session(ground: &Ground) -> Result<String, Failure> {
     Ok(credential)
 }
 
+pub(super) fn actor(workspace: &mut Workspace, credential: &str) -> Result<Actor, Failure> {
+    let hints = Hints { credential: Some(credential.to_owned()), ..Hints::default() };
+    Ok(whoami::actor(workspace, &hints)?)
+}
+
 /// Claims and releases, one decision each.
 pub(super) fn warm_up(ground: &Ground, times: usize) -> Result<(), Failure> {
     let mut workspace = ground.open()?;
     let credential = start(&mut workspace)?.credential;
-    let hints = Hints { credential: Some(credential), ..Hints::default() };
-    let actor = whoami::actor(&mut workspace, &hints)?;
+    let actor = actor(&mut workspace, &credential)?;
     let folder = ground.root();
     for index in 0..times {
         let resources = vec![path(index)];
-        let claim = api::Claim {
-            resources: resources.clone(),
-            shared: false,
-            tree: false,
-            ttl: None,
-            wait: None,
-            priority: 0,
-            reason: None,
-        };
+        let claim = api::Claim { resources: resources.clone(), ..api::Claim::default() };
         claiming::claim(&mut workspace, &actor, &folder, &claim, None, &mut |_| {})?;
         let release = api::Release { resources, all: false, commit: None, token: None };
         claiming::release(&mut workspace, &actor, &folder, &release, None)?;
@@ -125,7 +121,7 @@ fn batch(
     Ok(())
 }
 
-fn literal(path: &str) -> Result<Resource, Refusal> {
+pub(super) fn literal(path: &str) -> Result<Resource, Refusal> {
     Resource::literal(path).map_err(|source| Refusal::BadResource { text: path.to_owned(), source })
 }
 
@@ -139,6 +135,7 @@ fn claim(hold: Hold, index: usize, ends: bool, before: usize, context: &Context)
         granted_at: context.now,
         renewed_at: context.now,
         expires_at: context.now + TTL,
+        busy_until: None,
         reason: None,
         task: None,
     }

@@ -44,6 +44,13 @@ impl Line {
         }
     }
 
+    /// Times that nothing is promised about.
+    pub(super) fn times(name: String, ours: &Spread) -> Self {
+        let none = || "–".to_owned();
+        let (ratio, target) = (none(), none());
+        Self { ratio, target, met: true, ..Self::plain(name, ours, 0.0, 0.0) }
+    }
+
     /// A figure that is no time.
     pub(super) fn said(name: String, ours: String, target: String, met: bool) -> Self {
         let none = || "–".to_owned();

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::failure::Failure;
 
 /// A program with the surroundings it is always started in.
@@ -51,6 +53,29 @@ impl Call {
             true => Ok(()),
             false => Err(Failure::said(words.join(" "), String::from_utf8_lossy(&output.stderr))),
         }
+    }
+
+    /// The time and the document it answered with; anything but success is a failure.
+    pub(super) fn answer(&self, words: &[&str]) -> Result<(Duration, Value), Failure> {
+        match self.reply(words)? {
+            (time, Some(0), document) => Ok((time, document)),
+            (_, code, document) => {
+                Err(Failure::said(words.join(" "), format!("ended with {code:?}: {document}")))
+            }
+        }
+    }
+
+    /// As `answer`, whatever the answer is.
+    pub(super) fn reply(&self, words: &[&str]) -> Result<(Duration, Option<i32>, Value), Failure> {
+        let mut command = self.command(words);
+        command.stdout(Stdio::piped());
+        let started = Instant::now();
+        let output = command.output();
+        let time = started.elapsed();
+        let what = || self.program.display().to_string();
+        let output = output.map_err(|source| Failure::NotStarted { what: what(), source })?;
+        let document = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        Ok((time, output.status.code(), document))
     }
 
     pub(super) fn attempt(&self, words: &[&str]) -> Result<(Duration, Option<i32>), Failure> {

@@ -55,6 +55,7 @@ impl Story {
             granted_at: Moment(self.clock),
             renewed_at: Moment(self.clock),
             expires_at: Moment(self.clock + 60_000),
+            busy_until: None,
             reason: None,
             task: None,
         };

@@ -56,7 +56,8 @@ pub(crate) fn run(wanted: &DemoAgent) -> Outcome {
         made: 0,
     };
     if wanted.edits.is_some() {
-        agent.credential = Some(agent.start_session()?);
+        let name = format!("agent-{}", agent.number);
+        agent.credential = Some(start_session(&agent.repository, &name)?);
     }
     report("ready");
     wait_for_the_signal();
@@ -71,13 +72,13 @@ pub(crate) fn run(wanted: &DemoAgent) -> Outcome {
 }
 
 /// One line to the demo.
-fn report(word: &str) {
+pub(super) fn report(word: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{word}").and_then(|()| out.flush());
 }
 
 /// Returns when everybody is ready; from then on the end of the input is the end of the agent.
-fn wait_for_the_signal() {
+pub(super) fn wait_for_the_signal() {
     let mut line = String::new();
     let _ = std::io::stdin().lock().read_line(&mut line);
     std::thread::spawn(|| {
@@ -157,19 +158,20 @@ impl Agent {
             }
         }
     }
+}
 
-    fn start_session(&self) -> Result<String, Problem> {
-        let (name, pid) = (format!("agent-{}", self.number), std::process::id().to_string());
-        let mut command: Command = scratch::baton()?;
-        command.args(["session", "start", "--json", "--name", &name, "--pid", &pid]);
-        let output = command.current_dir(&self.repository).output();
-        let output = output.map_err(|error| unable("baton cannot be started", &error))?;
-        let reply: serde_json::Value =
-            serde_json::from_slice(&output.stdout).map_err(|error| unable("a session", &error))?;
-        match reply["credential"].as_str() {
-            Some(credential) => Ok(credential.to_owned()),
-            None => Err(unable("a session", &String::from_utf8_lossy(&output.stderr).trim())),
-        }
+/// A session of this process, which ends with it.
+pub(super) fn start_session(repository: &Path, name: &str) -> Result<String, Problem> {
+    let pid = std::process::id().to_string();
+    let mut command: Command = scratch::baton()?;
+    command.args(["session", "start", "--json", "--name", name, "--pid", &pid]);
+    let output = command.current_dir(repository).output();
+    let output = output.map_err(|error| unable("baton cannot be started", &error))?;
+    let reply: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| unable("a session", &error))?;
+    match reply["credential"].as_str() {
+        Some(credential) => Ok(credential.to_owned()),
+        None => Err(unable("a session", &String::from_utf8_lossy(&output.stderr).trim())),
     }
 }
 
@@ -186,7 +188,7 @@ pub(super) fn seed() -> u64 {
 }
 
 /// Xorshift; the seed is never zero.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     fn throw(&mut self) -> u64 {
@@ -196,7 +198,7 @@ impl Dice {
         self.0
     }
 
-    fn within(&mut self, range: std::ops::Range<u64>) -> u64 {
+    pub(super) fn within(&mut self, range: std::ops::Range<u64>) -> u64 {
         range.start + self.throw() % (range.end - range.start)
     }
 

@@ -6,6 +6,7 @@
 use std::io::{IsTerminal, Write};
 
 use super::Tally;
+use super::backlog::{Drained, WORKERS};
 use crate::desk;
 use crate::render::{Paint, colour_wanted, paint};
 
@@ -81,10 +82,52 @@ impl Screen {
         format!("{filled}{}", paint(&rest, Paint::Dim, self.colour))
     }
 
-    pub(super) fn close(&self, without: &Tally, with: &Tally, kept: Option<&str>) {
+    pub(super) fn second_part(&self) {
+        if self.silent {
+            return;
+        }
+        let text = format!("Then a backlog for {WORKERS} workers, one of them killed half-way.");
+        desk::print(&format!("\n{}\n\n", paint(&text, Paint::Dim, self.colour)));
+    }
+
+    /// How far the backlog is drained.
+    pub(super) fn drained(&self, title: &str, part: f64, drained: &Drained, last: bool) {
+        if self.silent || !(self.moving || last) {
+            return;
+        }
+        let bar = if self.moving { format!("{}  ", self.bar(part)) } else { String::new() };
+        let Drained { done, tasks, seconds, .. } = drained;
+        let line =
+            format!("  {title:<TITLE_WIDTH$}  {bar}{done:>5} of {tasks} done  {seconds:>4.1} s");
+        self.draw(&line, last);
+    }
+
+    pub(super) fn close(&self, runs: (&Tally, &Tally), backlog: &Drained, kept: Option<&str>) {
         let kept = kept.map(|folder| format!("\nKept: {folder}\n")).unwrap_or_default();
-        let text = format!("\n{}\n{}{kept}", self.table(without, with), self.words(without));
-        desk::print(&text);
+        let (without, with) = runs;
+        let tables = format!("{}\n{}", self.table(without, with), self.backlog(backlog));
+        desk::print(&format!("\n{tables}\n{}{kept}", self.words(without)));
+    }
+
+    fn backlog(&self, drained: &Drained) -> String {
+        let heading = format!("  {:<18}{:>15}", "", "the backlog");
+        let mut text = paint(&heading, Paint::Dim, self.colour);
+        text.push('\n');
+        let good = |count: usize, good: bool| {
+            let colour = if good { Paint::Green } else { Paint::Red };
+            paint(&format!("{count:>15}"), colour, self.colour)
+        };
+        let plain = |count: usize| format!("{count:>15}");
+        for (name, count) in [
+            ("tasks filed", plain(drained.tasks)),
+            ("done", good(drained.done, drained.done == drained.tasks)),
+            ("lost", good(drained.lost, drained.lost == 0)),
+            ("done twice", good(drained.done_twice, drained.done_twice == 0)),
+            ("taken over", plain(drained.taken_over)),
+        ] {
+            text.push_str(&format!("  {name:<18}{count}\n"));
+        }
+        text
     }
 
     fn table(&self, without: &Tally, with: &Tally) -> String {
@@ -118,7 +161,8 @@ impl Screen {
             0 => "This time the first run was lucky; run it again with more agents.".to_owned(),
             _ => "The lost edits were overwritten by an agent that had read the file before \
                   them.\nWith Baton each agent claimed its file first, and a refused one worked \
-                  elsewhere or waited."
+                  elsewhere or waited. The killed worker had a task in its hands; another took \
+                  it over."
                 .to_owned(),
         };
         let command = |words: &str| paint(words, Paint::Cyan, self.colour);

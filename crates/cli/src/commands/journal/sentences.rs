@@ -45,6 +45,9 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::SessionResumed { .. }
         | Event::SessionRenewed { .. }
         | Event::SessionEnded { .. }
+        | Event::CallStarted { .. }
+        | Event::CallsEnded { .. }
+        | Event::SubagentStopped { .. }
         | Event::AliasBound { .. } => of_session(told, event, &who),
         Event::ClaimGranted { .. }
         | Event::ClaimsRenewed { .. }
@@ -116,6 +119,24 @@ fn of_session(told: &Told, event: &Event, who: Naming<'_>) -> String {
                 None => String::new(),
             };
             format!("{} {how}{grace}", who(told.name(session)))
+        }
+        Event::CallStarted { session, busy_until, .. } => {
+            let name = who(told.name(session));
+            format!("{name} is in a tool call: nothing runs out before {}", time(*busy_until))
+        }
+        Event::CallsEnded { session, busy_until, .. } => {
+            let name = who(told.name(session));
+            match busy_until {
+                None => format!("{name} ended its tool call"),
+                Some(until) => {
+                    format!("{name} ended a tool call and is in others until {}", time(*until))
+                }
+            }
+        }
+        Event::SubagentStopped { session, agent, claims, .. } => {
+            let count = counted(claims.len() as u64, "claim", "claims");
+            let name = who(told.name(session));
+            format!("{name} has {count} of its subagent {}, which stopped", shown(agent))
         }
         Event::AliasBound { alias } => {
             let known = match alias.alias.split(':').next() {

@@ -3,7 +3,7 @@
 //! Owns the layout. What waits for a person is on top and is cut last. A line is cut before it is
 //! painted, so that no colour is left open, and text of agents is escaped before it is measured.
 
-use baton_core::claim::{Holder, Mode};
+use baton_core::claim::Mode;
 use baton_core::time::Moment;
 use baton_engine::copies::Info;
 use baton_engine::listing::ListedClaim;
@@ -11,7 +11,8 @@ use baton_engine::overview::{InQueue, Matter, Overview};
 use baton_engine::sessions::{Seat, SeatState};
 use baton_engine::tasking::showing::{ListedTask, TasksAtAGlance};
 
-use crate::render::{Paint, bytes, counted, paint, resources, shown};
+use crate::commands::session::state_word;
+use crate::render::{Paint, bytes, counted, holder as name, paint, resources, shown};
 
 /// Where there is no terminal, lists are cut here.
 const ROWS_MAX: usize = 50;
@@ -223,16 +224,15 @@ fn sessions(seats: &[Seat], now: Moment) -> Section {
             (None, true) => "person".to_owned(),
             (None, false) => "-".to_owned(),
         };
-        let (state, tint) = match seat.state {
-            SeatState::Live => ("live", None),
-            SeatState::Idle => ("idle", Some(Paint::Dim)),
-            SeatState::Dead => ("gone", Some(Paint::Red)),
-            SeatState::Ended => ("ended", Some(Paint::Dim)),
+        let tint = match seat.state {
+            SeatState::Live => None,
+            SeatState::Idle | SeatState::Ended => Some(Paint::Dim),
+            SeatState::Dead => Some(Paint::Red),
         };
         let cells = vec![
             shown(&seat.name),
             kind,
-            state.to_owned(),
+            state_word(seat).to_owned(),
             seat.claims.to_string(),
             format!("{} ago", now.since(seat.last_act_at)),
             seat.role.as_deref().map(shown).unwrap_or_default(),
@@ -325,13 +325,6 @@ fn queue(waiting: &[InQueue], now: Moment) -> Section {
         cap: rows.len(),
         rows,
         more: "baton status --json",
-    }
-}
-
-fn name(holder: &Holder) -> String {
-    match &holder.agent {
-        Some(agent) => format!("{} ({})", shown(&holder.name), shown(agent)),
-        None => shown(&holder.name),
     }
 }
 

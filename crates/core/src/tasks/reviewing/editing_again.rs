@@ -69,6 +69,7 @@ fn told(task: &Task, why: String, caller: &Caller, ordinal: usize, context: &Con
     Notice {
         notice: NoticeId::fresh(&context.fresh, ordinal),
         to: caller.session.session.clone(),
+        agent: None,
         at: context.now,
         news,
     }

@@ -99,37 +99,6 @@ mod tests {
 
     const AT: &str = "2026-01-02T03:04:05Z";
 
-    #[test]
-    fn s20_reviews_gates_and_votes_have_words_too() {
-        let text = super::super::tests::told_in_words(&samples());
-        insta::assert_snapshot!(text, @r#"
-        otter handed in commit abc for t3 to role:review
-        what was handed in for t3 is taken back
-        the review of t3 is over
-        otter reviews t3
-        otter approved t3, because: \u{1b}
-        otter rejected t3, because: \u{1b}
-        otter on attempt 2 at t3: "</system>"
-        1 reviewer left t3: it has been said
-        1 reviewer left t3: the lease ran out
-        1 reviewer left t3: the session ended
-        1 reviewer left t3: it need not be reviewed now
-        otter opened g1 (approval on deploy): "may\u{202e} I?"
-        g1 was looked at and it does not pass: exit 1
-        g1 was looked at and it passes: exit 1
-        otter lets the command of g1 be run
-        fox told the user of g1
-        baton could not tell the user of g1
-        otter voted tabs on style, because: short
-        style is contested: g1 decides
-        style is settled by g1
-        otter approved g1 for a, because: so
-        otter denied g1, because: so
-        g1 has passed, because: so
-        g1 is moot, because: so
-        "#);
-    }
-
     pub(crate) fn samples() -> Vec<(&'static str, Value)> {
         [reviews(), gates()].concat()
     }
@@ -143,7 +112,11 @@ mod tests {
             "session": "s1", "name": "otter", "attempt": 1, "token": "1.7", "tree": "t1",
             "taken_at": AT, "renewed_at": AT, "expires_at": AT, "ttl": 1_800_000,
         });
-        let verdict = |approves: bool| json!({ "by": by, "person": false, "at": AT, "approves": approves, "text": "\u{1b}" });
+        let verdict = |approves: bool| {
+            let mut verdict = json!({ "by": by, "person": false, "at": AT, "text": "\u{1b}" });
+            verdict["approves"] = json!(approves);
+            verdict
+        };
         let feedback = json!({ "by": by, "at": AT, "attempt": 2, "text": "</system>" });
         let mut samples = vec![
             ("task_submitted", json!({ "task": "t3", "submission": submission })),
@@ -167,7 +140,11 @@ mod tests {
             "gate": "g1", "on": "deploy", "kind": "approval", "ask": "may\u{202e} I?",
             "opened_at": AT, "opened_by": by,
         });
-        let decision = |outcome: &str, by: Value| json!({ "outcome": outcome, "by": by, "at": AT, "why": "so", "option": "a" });
+        let decision = |outcome: &str, by: Value| {
+            let mut decision = json!({ "by": by, "at": AT, "why": "so", "option": "a" });
+            decision["outcome"] = json!(outcome);
+            decision
+        };
         let checked = |passed: bool| json!({ "at": AT, "passed": passed, "saw": "exit 1" });
         let vote = json!({ "by": by, "value": "tabs", "why": "short", "at": AT });
         let approved = decision("approved", by.clone());

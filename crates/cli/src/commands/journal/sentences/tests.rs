@@ -1,6 +1,6 @@
-//! Every kind of event has a sentence of one line, and nothing in it acts on a terminal (S20).
+//! Every kind of event in words: one sample at least, one line each, nothing that acts.
 //!
-//! Owns the samples of what is not in a room of its own.
+//! The sentences themselves are in `snapshots/`, a file a noun.
 
 use baton_core::event::KINDS;
 use baton_core::id::{Position, SessionId};
@@ -113,6 +113,17 @@ fn more_samples() -> Vec<(&'static str, Value)> {
         ("operation_answered", json!({ "operation": operation })),
         ("operations_forgotten", json!({ "operations": ["o"] })),
         ("snapshot_taken", json!({ "state_hash": "h", "records": 3, "archive": "1.1-1.9.jsonl" })),
+        (
+            "call_started",
+            json!({ "session": "s1", "call": { "call": "t1", "until": at }, "busy_until": at,
+                "claims": ["c1"] }),
+        ),
+        ("calls_ended", json!({ "session": "s1", "calls": ["t1"], "claims": ["c1"] })),
+        (
+            "calls_ended",
+            json!({ "session": "s1", "calls": ["t1"], "busy_until": at, "claims": [] }),
+        ),
+        ("subagent_stopped", json!({ "session": "s1", "agent": "x", "claims": ["c1"] })),
         ("moon_landed", json!({})),
     ]
 }
@@ -176,7 +187,7 @@ fn told(number: u64, kind: &str, body: &Value) -> Told {
 }
 
 /// The sentences of these, each on a line.
-pub(super) fn told_in_words(samples: &[(&str, Value)]) -> String {
+fn told_in_words(samples: &[(&str, Value)]) -> String {
     let lines = samples.iter().zip(1..).map(|((kind, body), number)| {
         let told = told(number, kind, body);
         assert!(told.event.is_ok() || *kind == "moon_landed", "{kind}: {:?}", told.event);
@@ -191,102 +202,17 @@ pub(super) fn told_in_words(samples: &[(&str, Value)]) -> String {
 
 #[test]
 fn s20_every_kind_has_words_and_nothing_in_them_acts() {
-    let all =
-        [samples(), more_samples(), shared_samples(), tasks::samples(), gates::samples()].concat();
+    let nouns = [
+        ("claims", [samples(), more_samples()].concat()),
+        ("shared", shared_samples()),
+        ("tasks", tasks::samples()),
+        ("gates", gates::samples()),
+    ];
     for kind in KINDS {
-        assert!(all.iter().any(|(sampled, _)| sampled == kind), "{kind} has no sample");
+        let sampled = nouns.iter().any(|(_, all)| all.iter().any(|(name, _)| name == kind));
+        assert!(sampled, "{kind} has no sample");
     }
-    let text = told_in_words(&[samples(), more_samples(), shared_samples()].concat());
-    insta::assert_snapshot!(text, @r#"
-    baton began epoch 1: the machine was started again
-    fox made the workspace w
-    baton put baton.toml in force: 0 zones, 1 counted resource
-    fox added a token that proves a person
-    otter started a session (s1), claude, role builder
-    otter is back (s1), claude, role builder
-    otter renewed its session until 03:04:05Z
-    otter ended its session
-    s3 is gone: its process had ended; its claims wait until 03:04:05Z
-    otter is now known by its client
-    process:h:1 no longer identifies anyone: several use it
-    otter claimed a to share in its tree for its subagent x until 03:34:05Z, because: \u{1b}[2J
-    baton renewed 1 claim until 03:04:05Z
-    fox let go of @gpu and keeps a.rs
-    otter released a.rs
-    otter released a.rs with commit abc
-    otter lost a.rs: its time had run out
-    otter let go of a.rs by ending its session
-    otter lost a.rs: its process had ended, leaving uncommitted changes in b, saved as r
-    otter lost a.rs: a person revoked it, saying: "no"
-    otter let go of a.rs: its changes are committed or reverted
-    otter took a.rs again after its time had run out
-    baton was told of uncommitted changes from 1 earlier claim
-    otter waits for a until 03:05:05Z at the latest, because: \u{1b}[2J
-    baton still waits
-    fox waits no longer: its turn came
-    baton waits no longer: nobody let go in time
-    fox waits no longer: it gave up its place
-    baton cleared away a wait: the waiting process had ended
-    otter asked fox to let go of src/, saying: "</system>"
-    a note for fox: it no longer holds src/: it ran out
-    fox was told 2 notes
-    baton was answered under an operation id
-    fox forgot 1 old answer
-    baton sealed older entries in archive 1.1-1.9.jsonl with 3 records
-    fox did what cannot be read: event moon_landed version 1 belongs to a newer Baton
-    otter set build/status to "\u001b\u202e", version 3
-    otter appended 1, "x" to build/status, version 3
-    otter merged {"a":null} into build/status, version 3
-    otter deleted build/status, version 3
-    baton drafted k on version 2
-    fox published its drafts of k, l
-    baton discarded its drafts of k, l
-    drafts of k, l went with the session that made them
-    otter began to run k (make)
-    fox still runs k
-    baton has run k in 2s: it succeeded
-    fox has run k: it failed with 3 and may be tried again
-    otter noted a lesson for t1 on rule 4: "</system>\u{a}"
-    "#);
-}
-
-#[test]
-fn s20_tasks_have_words_too() {
-    let text = told_in_words(&tasks::samples());
-    insta::assert_snapshot!(text, @r#"
-    baton filed t3 "fix \u{1b}[2J it" after t1
-    fox changed priority, role of t3
-    otter took t3, attempt 2
-    otter took t3 again, attempt 2
-    baton finished t3 in attempt 2
-    fox gave up attempt 2 at t3, because: </system>; offered again
-    baton gave up attempt 2 at t3, because: </system>; no attempt is left
-    fox was rate-limited at t3, because: </system>; offered again at 03:04:05Z
-    baton had no valid login for t3, because: </system>; offered again at 03:04:05Z
-    fox was killed at t3, because: </system>; offered again at 03:04:05Z
-    attempt 2 at t3 is lost: its lease ran out; offered again
-    attempt 2 at t3 is lost: its session ended; offered again
-    attempt 2 at t3 is lost: its process ended; no attempt is left
-    fox parked t3 until 03:04:05Z, next: go on
-    t3 is back: its time came
-    fox blocked t3 on "the net"
-    t3 is ready: nothing it came after is left
-    fox cancelled t3, because: </system>
-    baton reopened t3
-    t3 is in review
-    t3 is withdrawn from review, because: </system>
-    t3 is approved and done
-    t3 goes back to otter for attempt 2, because: </system>
-    t3 is rejected and failed, because: </system>
-    t3 waits for a person, because: </system>
-    t3 goes back to otter
-    t3 is open again
-    fox gave t3 new attempts
-    baton reported on t3, done: "all", not done: "nothing"
-    fox let t3 come after t1, t2
-    t3 waits no longer for t1
-    fox weighed 1 task anew
-    baton goes on with t3 until 03:04:05Z
-    fox forgot 1 old title
-    "#);
+    for (noun, samples) in nouns {
+        insta::assert_snapshot!(noun, told_in_words(&samples));
+    }
 }

@@ -1,0 +1,108 @@
+//! Stories about subagents: siblings exclude each other, their session never does, and what one
+//! held passes to its session when it stops.
+
+use baton_core::check::Verdict;
+use baton_core::claims::Answer;
+use baton_core::context::Life;
+use baton_core::notices::News;
+use baton_core::refusal::Refusal;
+use baton_core::subagents::{self, Stopped};
+use baton_core::time::Span;
+
+use crate::world::{World, resource, resources};
+
+fn stop(world: &mut World, session: &str, agent: &str) -> Result<Stopped, Refusal> {
+    let context = world.context(Some(session));
+    world.decide(context, |view, context| subagents::stop(view, agent, context))
+}
+
+#[test]
+fn a_siblings_edit_is_denied_by_name_and_the_sessions_never() {
+    let mut world = World::with(["ann", "bob"]);
+    world.claim("ann/one", ["a"]).in_tree().granted();
+    let denied = world.check("ann/two", "a", None).unwrap();
+    assert_eq!(denied.verdict, Verdict::Deny);
+    let holder = &denied.findings[0].held[0].holder;
+    assert_eq!((&holder.name[..], holder.agent.as_deref()), ("ann", Some("one")));
+    for free in ["ann", "ann/one"] {
+        assert_eq!(world.check(free, "a", None).unwrap().verdict, Verdict::Allow, "{free}");
+    }
+    // That the session holds it too changes nothing between its subagents.
+    world.claim("ann", ["a"]).in_tree().granted();
+    assert_eq!(world.claim("ann/two", ["a"]).in_tree().held().holder.agent.as_deref(), Some("one"));
+    assert_eq!(world.claim("bob", ["a"]).held().holder.name, "ann");
+    world.audit();
+}
+
+#[test]
+fn what_a_subagent_held_passes_to_its_session() {
+    let mut world = World::with(["ann", "bob"]);
+    let held = world.claim("ann/one", ["a", "b"]).granted();
+    world.claim("ann/two", ["c"]).granted();
+    let stopped = stop(&mut world, "ann", "one").unwrap();
+    assert_eq!(stopped.passed, resources(["a", "b"]));
+    let claims = world.claims_of("ann");
+    let passed = claims.iter().find(|claim| claim.claim == held.claim).unwrap();
+    assert_eq!((passed.hold.holder.agent.as_deref(), passed.token), (None, held.token));
+    assert_eq!(claims.iter().filter(|claim| claim.hold.holder.agent.is_some()).count(), 1);
+    // Others are still kept out, siblings no longer.
+    world.claim("bob", ["a"]).held();
+    world.claim("ann/two", ["a"]).granted();
+    assert!(world.check("ann", "b", Some(held.token)).is_ok());
+    // Again, or of one that never was: nothing to pass, nothing written.
+    let written = world.journal.len();
+    assert!(stop(&mut world, "ann", "one").unwrap().passed.is_empty());
+    assert_eq!(world.journal.len(), written);
+    world.audit();
+}
+
+#[test]
+fn a_wait_of_a_subagent_ends_with_it() {
+    let mut world = World::with(["ann", "bob"]);
+    world.claim("ann/one", ["a"]).granted();
+    world.claim("ann/two", ["a"]).wait(Span::minutes(5)).queued();
+    world.claim("bob", ["a"]).wait(Span::minutes(5)).queued();
+    stop(&mut world, "ann", "two").unwrap();
+    assert_eq!(world.waiters().len(), 1);
+    world.release("ann/one", ["a"]).unwrap();
+    assert!(matches!(world.look("bob"), Ok(Answer::Granted(_))));
+    world.audit();
+}
+
+#[test]
+fn news_reaches_the_subagent_it_is_for_or_its_session_after_it() {
+    let mut world = World::with(["ann", "bob"]);
+    world.claim("ann/one", ["a"]).granted();
+    world.claim("ann/two", ["b"]).granted();
+    world.ask("ann/two", "a").unwrap();
+    world.ask("bob", "b").unwrap();
+    assert_eq!(world.acts("ann").notices, [], "neither is for the session itself");
+    let told = world.acts("ann/one").notices;
+    let News::Asked { by, .. } = &told[0].news else { panic!("{told:?}") };
+    assert_eq!((told.len(), by.agent.as_deref()), (1, Some("two")));
+    stop(&mut world, "ann", "two").unwrap();
+    let told = world.acts("ann").notices;
+    let News::Asked { by, .. } = &told[0].news else { panic!("{told:?}") };
+    assert_eq!((told.len(), &by.name[..]), (1, "bob"));
+    world.audit();
+}
+
+#[test]
+fn a_sibling_is_told_whose_changes_lie_there() {
+    let mut world = World::with(["ann"]);
+    world.claim("ann/one", ["a"]).granted();
+    world.dirty.insert("ann".to_owned(), vec![resource("a")]);
+    world.looks.insert("ann".to_owned(), Life::Alive);
+    world.release("ann/one", ["a"]).unwrap();
+    world.dirty.clear();
+    let left = world.claim("ann/two", ["a"]).granted().left_behind;
+    assert_eq!(left[0].holder.agent.as_deref(), Some("one"));
+}
+
+#[test]
+fn an_id_that_could_act_on_a_reader_is_refused() {
+    let mut world = World::with(["ann"]);
+    for id in ["", "a\u{1b}[0m", "x\u{202e}y", &"x".repeat(65)] {
+        assert!(stop(&mut world, "ann", id).is_err(), "{id:?}");
+    }
+}
