@@ -140,6 +140,16 @@ pub(crate) enum Command {
     /// Hand a task over, with everything that belongs to it
     #[command(subcommand)]
     Handoff(crate::commands::handoff::Handoff),
+    /// What a person must decide before work goes on
+    #[command(subcommand)]
+    Gate(crate::commands::gate::Gate),
+    /// Vote on any subject; voters who disagree are decided about by a person
+    Vote(api::reviews::Vote),
+    /// What was voted on a subject
+    Votes {
+        #[arg(value_name = "SUBJECT")]
+        subject: String,
+    },
     /// Values everyone sees, with versions
     #[command(subcommand)]
     State(crate::commands::state::State),

@@ -13,6 +13,7 @@ pub(crate) mod claims;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod gate;
 pub(crate) mod handoff;
 pub(crate) mod init;
 pub(crate) mod journal;
@@ -26,6 +27,7 @@ pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod task;
+pub(crate) mod vote;
 
 /// Serves one command line.
 pub(crate) fn run(line: CommandLine) -> ExitCode {
@@ -48,6 +50,9 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Why { path } => claims::why(&mut Desk::open(common)?, &path),
         Command::Task(wanted) => task::run(common, wanted),
         Command::Handoff(wanted) => handoff::run(common, wanted),
+        Command::Gate(wanted) => gate::run(common, &wanted),
+        Command::Vote(wanted) => vote::vote(common, &wanted),
+        Command::Votes { subject } => vote::votes(common, &subject),
         Command::State(wanted) => state::run(common, &wanted),
         Command::Once(wanted) => once::run(common, &wanted),
         Command::OnceCommand(wanted) => once::become_command(&wanted),

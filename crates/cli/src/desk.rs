@@ -14,11 +14,11 @@ use baton_engine::place::Place;
 use baton_engine::policy::{self, OnDisk};
 use baton_engine::whoami::{self, Hints};
 use baton_engine::workspace::Workspace;
-use baton_engine::{sessions, user_config};
+use baton_engine::{notify, sessions, user_config};
 use serde::Serialize;
 
 use crate::arguments::Common;
-use crate::render::{Paint, colour_wanted, paint};
+use crate::render::{Paint, colour_wanted, paint, shown};
 use crate::words::Problem;
 
 #[derive(Debug)]
@@ -65,6 +65,16 @@ impl Desk {
         };
         let label = paint("note", Paint::Yellow, colour_wanted(&std::io::stderr()));
         remark(&format!("{label}: {sentence} (baton policy show)"));
+    }
+
+    /// Runs the user's own `notify` command for gates that nobody was told of. Never stops a
+    /// command.
+    pub(crate) fn tell_of_gates(&mut self) {
+        for untold in notify::tell(&mut self.workspace, shown) {
+            let label = paint("note", Paint::Yellow, colour_wanted(&std::io::stderr()));
+            let why = shown(&untold.why);
+            remark(&format!("{label}: your notify command failed for {}: {why}", untold.gate));
+        }
     }
 
     pub(crate) fn open_as(

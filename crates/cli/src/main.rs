@@ -10,6 +10,7 @@ mod commands;
 mod desk;
 #[cfg(target_env = "musl")]
 mod heap;
+mod news;
 mod render;
 mod signals;
 mod words;

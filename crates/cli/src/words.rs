@@ -12,8 +12,10 @@ use crate::render::{self, resources, shown};
 
 mod handoffs;
 mod tasks;
+pub(crate) use gates::decision_words;
 pub(crate) use shared::running;
 
+mod gates;
 mod shared;
 
 /// A failure, ready to be said.
@@ -253,6 +255,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         }
         Refusal::Handoff(refused) => {
             let (message, next, details) = handoffs::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Gate(refused) => {
+            let (message, next, details) = gates::of(refused);
             problem(message, next, details)
         }
         Refusal::State(refused) => {

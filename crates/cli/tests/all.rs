@@ -15,6 +15,8 @@ mod doctor;
 #[cfg(test)]
 mod export;
 #[cfg(test)]
+mod gates;
+#[cfg(test)]
 mod guide;
 #[cfg(test)]
 mod handoffs;
@@ -36,6 +38,8 @@ mod person;
 mod policy;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod reviews;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The guide runs: every `console` block is typed, and what comes back must be what it says.
 //!
-//! `alice$ baton …` is typed by the session alice; `$ …` by nobody in particular. A line `? 3` is
+//! `alice$ baton …` is typed by the session alice; `$ …` by nobody in particular, `person$ …` by a
+//! person. A line `? 3` is
 //! the exit code. `[..]` stands for anything within a line.
 
 use std::collections::BTreeMap;
@@ -67,7 +68,17 @@ fn run(page: &str, scratch: &Scratch) {
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", folder.display()));
         command.current_dir(scratch.root()).arg("-c").arg(format!("{} 2>&1", step.typed));
-        if !step.who.is_empty() {
+        for role in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{role}_NAME"), "Ann");
+            command.env(format!("GIT_{role}_EMAIL"), "ann@example.invalid");
+        }
+        if step.who == "person" {
+            let token = scratch.path("home/person");
+            if !token.exists() {
+                scratch.baton(&["person", "token", token.to_str().unwrap()]).ok();
+            }
+            command.env("BATON_PERSON_TOKEN_FILE", token);
+        } else if !step.who.is_empty() {
             let credential =
                 sessions.entry(step.who.clone()).or_insert_with(|| scratch.session(&step.who));
             command.env("BATON_SESSION", credential);
@@ -133,4 +144,9 @@ fn a_line_that_differs_is_noticed() {
     assert!(fits("claimed x until 1, token 2", "claimed x until [..], token [..]"));
     assert!(!fits("claimed y until 1, token 2", "claimed x until [..], token [..]"));
     assert!(!fits("claimed x until 1, token 2 more", "claimed x until [..], token 2"));
+}
+
+#[test]
+fn the_guide_to_gates_and_review_runs() {
+    run("gates.md", &Scratch::workspace());
 }

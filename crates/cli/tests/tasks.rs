@@ -10,7 +10,7 @@ use crate::shared_store::address;
 const REPORT: [&str; 4] = ["--report-done", "all of it", "--report-not-done", "nothing"];
 
 /// Tells the story on SQLite and, where there is one, on PostgreSQL.
-fn on_both_stores(story: impl Fn(&Scratch)) {
+pub(crate) fn on_both_stores(story: impl Fn(&Scratch)) {
     story(&Scratch::workspace());
     if let Some(address) = address() {
         let scratch = Scratch::repository().on_store(&address);

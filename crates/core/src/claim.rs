@@ -45,6 +45,16 @@ pub struct Holder {
 }
 
 impl Holder {
+    /// A person who acts without a session.
+    pub fn person() -> Self {
+        Self { session: SessionId(String::new()), name: "a person".to_owned(), agent: None }
+    }
+
+    /// Can it be told something later?
+    pub fn is_session(&self) -> bool {
+        !self.session.0.is_empty()
+    }
+
     /// A session never stands in its own way; two subagents of one session do.
     pub fn competes_with(&self, other: &Self) -> bool {
         match (&self.agent, &other.agent) {

@@ -16,6 +16,7 @@ use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::{Caller, Judgement, Scene};
 use crate::sessions::Process;
+use crate::tasks::reviewing::editing_again::edited;
 use crate::time::{Moment, Span};
 use crate::view::View;
 use crate::waiting::{self, Waiter};
@@ -112,7 +113,11 @@ pub fn take(
     let place = place_of(&scene, &hold, request);
     let held = |claim: &&Claim| claim.is_live(context) && gives(&claim.hold, &hold);
     if let Some(own) = scene.claims.iter().find(held) {
-        return Ok(hold_on(&scene, &caller, own, place, request, context));
+        let (mut events, mut granted) = hold_on(&scene, &caller, own, place, request, context);
+        if request.mode == Mode::Exclusive {
+            granted.notices.extend(edited(view, &caller, &hold, &mut events, context)?);
+        }
+        return Ok((events, Answer::Granted(Box::new(granted))));
     }
     let judgement = scene.judge(&hold, context)?;
     let me = place.cloned().map_or_else(
@@ -137,6 +142,9 @@ pub fn take(
     events.extend(waiting::forget_gone(&scene, &me, context));
     let changed = granting::changed(&events);
     events.extend(caller.activity(context, &changed.iter().collect::<Vec<_>>()));
+    if request.mode == Mode::Exclusive {
+        granted.notices.extend(edited(view, &caller, &claim.hold, &mut events, context)?);
+    }
     Ok((events, Answer::Granted(Box::new(granted))))
 }
 
@@ -217,7 +225,7 @@ fn hold_on(
     place: Option<&Waiter>,
     request: &Request,
     context: &Context,
-) -> (Vec<Event>, Answer) {
+) -> (Vec<Event>, Granted) {
     let mut own = own.clone();
     let mut events = caller.activity(context, &[&own.claim]);
     let longer = Some(request.ttl).filter(|ttl| *ttl > own.ttl);
@@ -234,7 +242,7 @@ fn hold_on(
     }
     let mut granted = granted(scene, &own, caller, context);
     granted.already_held = true;
-    (events, Answer::Granted(Box::new(granted)))
+    (events, granted)
 }
 
 fn granted(scene: &Scene, claim: &Claim, caller: &Caller, context: &Context) -> Granted {

@@ -1,15 +1,15 @@
 //! Everything that can happen: the only way records change.
 //!
-//! An event is stored as (kind, version, JSON). Readers upcast older versions to the one written
-//! here; a kind or version from a newer Baton is refused, never half understood (S21).
+//! Owns the shape of each; how they are named and stored is in [`stored`]. A shape that changes
+//! is a new version, and `stored` learns to read the old one.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::calls::Call;
-use crate::claim::{Claim, Leftover};
+use crate::claim::{Claim, Holder, Leftover};
+use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
-use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId, Token, WaiterId};
+use crate::id::{ClaimId, GateId, HandoffId, NoticeId, SessionId, TaskId, Token, WaiterId};
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::notes::Note;
@@ -20,12 +20,18 @@ use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
-use crate::task::dossier::{Checkpoint, Report};
-use crate::task::{self, Move, Standing, Task};
+use crate::task::dossier::{Checkpoint, Feedback, Report};
+use crate::task::{self, Move, Standing, Submission, Task, Verdict};
 use crate::tasks::editing::Edit;
 use crate::time::{Moment, Span};
+use crate::votes::Vote;
 use crate::waiting::Waiter;
 use crate::zones::Policy;
+
+pub(crate) use stored::Room;
+pub use stored::{Durability, KINDS, Unknown};
+
+mod stored;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -189,6 +195,36 @@ pub enum Event {
         task: TaskId,
         checkpoint: Checkpoint,
     },
+    /// Work was handed in for review; its author is told apart by `submission.by`.
+    TaskSubmitted {
+        task: TaskId,
+        submission: Submission,
+    },
+    /// The author need no longer mind what it edits; `gone` when it took its work back.
+    SubmissionEnded {
+        task: TaskId,
+        session: SessionId,
+        gone: bool,
+    },
+    /// Somebody reviews it. The place of this entry is the reviewer's token.
+    ReviewTaken {
+        task: TaskId,
+        reviewer: task::Owner,
+    },
+    ReviewsEnded {
+        task: TaskId,
+        sessions: Vec<SessionId>,
+        why: EndOfReview,
+    },
+    TaskJudged {
+        task: TaskId,
+        verdict: Verdict,
+    },
+    /// What the next attempt must read.
+    TaskFeedback {
+        task: TaskId,
+        feedback: Feedback,
+    },
     /// Finished so long ago that a like one is no duplicate any more.
     TasksForgotten {
         tasks: Vec<TaskId>,
@@ -240,6 +276,44 @@ pub enum Event {
 
     NoteAdded {
         note: Note,
+    },
+
+    GateOpened {
+        gate: Gate,
+    },
+    GateDecided {
+        gate: GateId,
+        decision: Decision,
+    },
+    /// Baton looked whether the condition holds.
+    GateChecked {
+        gate: GateId,
+        checked: Checked,
+    },
+    GateTrusted {
+        gate: GateId,
+        by: Holder,
+    },
+    /// The person's own command was run to tell of it.
+    GateTold {
+        gate: GateId,
+        at: Moment,
+        /// The command succeeded.
+        well: bool,
+    },
+
+    VoteCast {
+        subject: String,
+        vote: Vote,
+    },
+    VotesContested {
+        subject: String,
+        gate: GateId,
+    },
+    VotesSettled {
+        subject: String,
+        gate: GateId,
+        decision: Decision,
     },
 
     OperationAnswered {
@@ -319,210 +393,11 @@ pub enum EndOfDraft {
     SessionEnded,
 }
 
-/// How safe an event must be before it is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Durability {
-    /// Survives any process death; a power cut may take it, and the epoch then rises.
-    Process,
-    /// Survives a power cut: on disk before it is acknowledged.
-    Power,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndOfReview {
+    Said,
+    RanOut,
+    Gone,
+    Withdrawn,
 }
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unknown {
-    #[error("event {kind} version {version} belongs to a newer Baton")]
-    Newer { kind: String, version: u32 },
-    #[error("event {kind} version {version} cannot be read: {why}")]
-    Unreadable { kind: String, version: u32, why: String },
-}
-
-impl Event {
-    /// Every event is at version 1 until its shape changes; then `upcast` learns the old one.
-    const VERSION: u32 = 1;
-
-    pub fn durability(&self) -> Durability {
-        match self {
-            Self::SessionStarted { .. }
-            | Self::SessionResumed { .. }
-            | Self::SessionRenewed { .. }
-            | Self::SessionEnded { .. }
-            | Self::AliasBound { .. }
-            | Self::CallStarted { .. }
-            | Self::CallsEnded { .. }
-            | Self::SubagentStopped { .. }
-            | Self::ClaimGranted { .. }
-            | Self::ClaimsRenewed { .. }
-            | Self::WaitQueued { .. }
-            | Self::WaitRenewed { .. }
-            | Self::WaitEnded { .. }
-            | Self::NoticesTold { .. }
-            | Self::NoticesDropped { .. }
-            | Self::LeftoversTold { .. }
-            | Self::TasksRenewed { .. }
-            | Self::TasksForgotten { .. }
-            | Self::OnceStarted { .. }
-            | Self::OnceRenewed { .. }
-            | Self::OperationAnswered { .. }
-            | Self::OperationsForgotten { .. } => Durability::Process,
-            Self::ClaimEnded { why, left, .. } => match why {
-                EndOfClaim::Released { commit: Some(_) } | EndOfClaim::Revoked { .. } => {
-                    Durability::Power
-                }
-                _ if left.is_some() => Durability::Power,
-                _ => Durability::Process,
-            },
-            Self::ClaimNarrowed { left, .. } => match left {
-                Some(_) => Durability::Power,
-                None => Durability::Process,
-            },
-            Self::EpochRaised { .. }
-            | Self::WorkspaceMade { .. }
-            | Self::PolicySet { .. }
-            | Self::PersonTokenAdded { .. }
-            | Self::NoticeSent { .. }
-            | Self::TaskAdded { .. }
-            | Self::TaskEdited { .. }
-            | Self::TaskMoved { .. }
-            | Self::TaskReported { .. }
-            | Self::TaskCheckpointed { .. }
-            | Self::HandoffOffered { .. }
-            | Self::HandoffDeclined { .. }
-            | Self::HandoffEnded { .. }
-            | Self::TaskTied { .. }
-            | Self::TaskFreed { .. }
-            | Self::TasksWeighed { .. }
-            | Self::StateChanged { .. }
-            | Self::DraftSet { .. }
-            | Self::DraftsEnded { .. }
-            | Self::OnceEnded { .. }
-            | Self::NoteAdded { .. }
-            | Self::SnapshotTaken { .. } => Durability::Power,
-        }
-    }
-
-    /// Kind, version and body as they go into the journal.
-    pub fn to_stored(&self) -> (&'static str, u32, String) {
-        let mut value = serde_json::to_value(self).unwrap_or(Value::Null);
-        if let Some(object) = value.as_object_mut() {
-            object.remove("event");
-        }
-        (self.kind(), Self::VERSION, value.to_string())
-    }
-
-    pub fn from_stored(kind: &str, version: u32, body: &str) -> Result<Self, Unknown> {
-        if version > Self::VERSION || !KINDS.contains(&kind) {
-            return Err(Unknown::Newer { kind: kind.to_owned(), version });
-        }
-        let unreadable = |why: serde_json::Error| Unknown::Unreadable {
-            kind: kind.to_owned(),
-            version,
-            why: why.to_string(),
-        };
-        let mut value: Value = serde_json::from_str(body).map_err(unreadable)?;
-        if let Some(object) = value.as_object_mut() {
-            object.insert("event".to_owned(), Value::String(kind.to_owned()));
-        }
-        serde_json::from_value(value).map_err(unreadable)
-    }
-
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::EpochRaised { .. } => "epoch_raised",
-            Self::WorkspaceMade { .. } => "workspace_made",
-            Self::PolicySet { .. } => "policy_set",
-            Self::PersonTokenAdded { .. } => "person_token_added",
-            Self::SessionStarted { .. } => "session_started",
-            Self::SessionResumed { .. } => "session_resumed",
-            Self::SessionRenewed { .. } => "session_renewed",
-            Self::SessionEnded { .. } => "session_ended",
-            Self::AliasBound { .. } => "alias_bound",
-            Self::CallStarted { .. } => "call_started",
-            Self::CallsEnded { .. } => "calls_ended",
-            Self::SubagentStopped { .. } => "subagent_stopped",
-            Self::ClaimGranted { .. } => "claim_granted",
-            Self::ClaimsRenewed { .. } => "claims_renewed",
-            Self::ClaimNarrowed { .. } => "claim_narrowed",
-            Self::ClaimEnded { .. } => "claim_ended",
-            Self::LeftoversTold { .. } => "leftovers_told",
-            Self::WaitQueued { .. } => "wait_queued",
-            Self::WaitRenewed { .. } => "wait_renewed",
-            Self::WaitEnded { .. } => "wait_ended",
-            Self::NoticeSent { .. } => "notice_sent",
-            Self::NoticesTold { .. } => "notices_told",
-            Self::NoticesDropped { .. } => "notices_dropped",
-            Self::TaskAdded { .. } => "task_added",
-            Self::TaskEdited { .. } => "task_edited",
-            Self::TaskMoved { .. } => "task_moved",
-            Self::TaskReported { .. } => "task_reported",
-            Self::TaskTied { .. } => "task_tied",
-            Self::TaskFreed { .. } => "task_freed",
-            Self::TasksWeighed { .. } => "tasks_weighed",
-            Self::TasksRenewed { .. } => "tasks_renewed",
-            Self::TasksForgotten { .. } => "tasks_forgotten",
-            Self::TaskCheckpointed { .. } => "task_checkpointed",
-            Self::HandoffOffered { .. } => "handoff_offered",
-            Self::HandoffDeclined { .. } => "handoff_declined",
-            Self::HandoffEnded { .. } => "handoff_ended",
-            Self::StateChanged { .. } => "state_changed",
-            Self::DraftSet { .. } => "draft_set",
-            Self::DraftsEnded { .. } => "drafts_ended",
-            Self::OnceStarted { .. } => "once_started",
-            Self::OnceRenewed { .. } => "once_renewed",
-            Self::OnceEnded { .. } => "once_ended",
-            Self::NoteAdded { .. } => "note_added",
-            Self::OperationAnswered { .. } => "operation_answered",
-            Self::OperationsForgotten { .. } => "operations_forgotten",
-            Self::SnapshotTaken { .. } => "snapshot_taken",
-        }
-    }
-}
-
-/// Every kind of event this Baton understands.
-pub const KINDS: &[&str] = &[
-    "epoch_raised",
-    "workspace_made",
-    "policy_set",
-    "person_token_added",
-    "session_started",
-    "session_resumed",
-    "session_renewed",
-    "session_ended",
-    "alias_bound",
-    "call_started",
-    "calls_ended",
-    "subagent_stopped",
-    "claim_granted",
-    "claims_renewed",
-    "claim_narrowed",
-    "claim_ended",
-    "leftovers_told",
-    "wait_queued",
-    "wait_renewed",
-    "wait_ended",
-    "notice_sent",
-    "notices_told",
-    "notices_dropped",
-    "task_added",
-    "task_edited",
-    "task_moved",
-    "task_reported",
-    "task_tied",
-    "task_freed",
-    "tasks_weighed",
-    "tasks_renewed",
-    "tasks_forgotten",
-    "task_checkpointed",
-    "handoff_offered",
-    "handoff_declined",
-    "handoff_ended",
-    "state_changed",
-    "draft_set",
-    "drafts_ended",
-    "once_started",
-    "once_renewed",
-    "once_ended",
-    "note_added",
-    "operation_answered",
-    "operations_forgotten",
-    "snapshot_taken",
-];

@@ -4,77 +4,61 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
+use crate::event::Room;
 use crate::event::{Event, Renewal};
 use crate::id::ClaimId;
 use crate::notices::Notice;
-use crate::once::Once;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
-use crate::state::State;
-use crate::state::drafts::{self, Draft};
 use crate::time::Moment;
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
+mod gates;
+mod shared;
 mod tasks;
 
 pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event.room() {
+        Room::Nothing => Ok(()),
+        Room::Workspace => evolve_workspace(records, event),
+        Room::Session => evolve_session(records, event),
+        Room::Claim => evolve_claim(records, event),
+        Room::Waiting => evolve_waiting(records, event),
+        Room::Task => tasks::evolve(records, event),
+        Room::Review => tasks::review(records, event),
+        Room::Gate => gates::evolve(records, event),
+        Room::Shared => shared::evolve(records, event),
+    }
+}
+
+fn evolve_workspace(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
     match event {
-        Event::EpochRaised { .. } | Event::WorkspaceMade { .. } | Event::SnapshotTaken { .. } => {
-            Ok(())
-        }
         Event::PolicySet { policy } => put(records, policy),
         Event::PersonTokenAdded { token } => put(records, token),
-
-        Event::SessionStarted { .. }
-        | Event::SessionResumed { .. }
-        | Event::SessionRenewed { .. }
-        | Event::SessionEnded { .. }
-        | Event::AliasBound { .. }
-        | Event::CallStarted { .. }
-        | Event::CallsEnded { .. }
-        | Event::SubagentStopped { .. } => evolve_session(records, event),
-
-        Event::ClaimGranted { .. }
-        | Event::ClaimsRenewed { .. }
-        | Event::ClaimNarrowed { .. }
-        | Event::ClaimEnded { .. }
-        | Event::LeftoversTold { .. } => evolve_claim(records, event),
-
-        Event::WaitQueued { .. } | Event::WaitRenewed { .. } | Event::WaitEnded { .. } => {
-            evolve_queue(records, event)
-        }
-
-        Event::NoticeSent { notice } => put(records, notice),
-        Event::NoticesTold { notices } | Event::NoticesDropped { notices } => {
-            notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
-        }
-
-        Event::TaskAdded { .. }
-        | Event::TaskEdited { .. }
-        | Event::TaskMoved { .. }
-        | Event::TaskReported { .. }
-        | Event::TaskTied { .. }
-        | Event::TaskFreed { .. }
-        | Event::TasksWeighed { .. }
-        | Event::TasksRenewed { .. }
-        | Event::TaskCheckpointed { .. }
-        | Event::HandoffOffered { .. }
-        | Event::HandoffDeclined { .. }
-        | Event::HandoffEnded { .. }
-        | Event::TasksForgotten { .. } => tasks::evolve(records, event),
-        Event::StateChanged { .. }
-        | Event::DraftSet { .. }
-        | Event::DraftsEnded { .. }
-        | Event::OnceStarted { .. }
-        | Event::OnceRenewed { .. }
-        | Event::OnceEnded { .. }
-        | Event::NoteAdded { .. } => shared(records, event),
-
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
         }
+        _ => Ok(()),
+    }
+}
+
+/// Waiters and notices.
+fn evolve_waiting(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::WaitQueued { waiter } => put(records, waiter),
+        Event::WaitRenewed { waiter, lease_until } => {
+            change(records, waiter.as_str(), |waiter: &mut Waiter| {
+                waiter.lease_until = *lease_until;
+            })
+        }
+        Event::WaitEnded { waiter, .. } => records.delete(Waiter::KIND, waiter.as_str()),
+        Event::NoticeSent { notice } => put(records, notice),
+        Event::NoticesTold { notices } | Event::NoticesDropped { notices } => {
+            notices.iter().try_for_each(|notice| records.delete(Notice::KIND, notice.as_str()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -108,53 +92,6 @@ fn renew(records: &mut dyn Records, renewal: &Renewal, at: Moment) -> Result<(),
         claim.expires_at = renewal.expires_at;
         claim.ttl = renewal.ttl.unwrap_or(claim.ttl);
     })
-}
-
-/// State, once and notes.
-fn shared(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
-    match event {
-        Event::StateChanged { changed } => {
-            let before = get::<State>(records, changed.key.as_str())?;
-            put(records, &State::after(before, changed))
-        }
-        Event::DraftSet { draft } => put(records, draft),
-        Event::DraftsEnded { session, keys, .. } => keys
-            .iter()
-            .try_for_each(|key| records.delete(Draft::KIND, &drafts::record_key(session, key))),
-
-        Event::OnceStarted { key, runner } => {
-            let before = get::<Once>(records, key.as_str())?;
-            put(records, &Once::started(before, key, runner))
-        }
-        Event::OnceRenewed { key, token, at, lease_until } => {
-            change(records, key.as_str(), |once: &mut Once| {
-                let runner = once.runner.as_mut().filter(|runner| runner.token == *token);
-                if let Some(runner) = runner {
-                    runner.renewed_at = *at;
-                    runner.lease_until = *lease_until;
-                }
-            })
-        }
-        Event::OnceEnded { key, token, at, end } => {
-            change(records, key.as_str(), |once: &mut Once| once.end(*token, *at, end))
-        }
-
-        Event::NoteAdded { note } => put(records, note),
-        _ => Ok(()),
-    }
-}
-
-fn evolve_queue(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
-    match event {
-        Event::WaitQueued { waiter } => put(records, waiter),
-        Event::WaitRenewed { waiter, lease_until } => {
-            change(records, waiter.as_str(), |waiter: &mut Waiter| {
-                waiter.lease_until = *lease_until;
-            })
-        }
-        Event::WaitEnded { waiter, .. } => records.delete(Waiter::KIND, waiter.as_str()),
-        _ => Ok(()),
-    }
 }
 
 fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {

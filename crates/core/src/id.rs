@@ -44,6 +44,8 @@ ids! {
     NoticeId "n";
     /// One working tree of the workspace.
     TreeId "t";
+    /// A gate: `g1`, `g2` …, numbered in the order of opening.
+    GateId "g";
     /// A task: `t1`, `t2` …, numbered in the order of filing, because people say them aloud.
     TaskId "t";
     /// One offer to hand a task over: `t3-h1` is the first of t3.

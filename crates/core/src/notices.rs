@@ -11,10 +11,11 @@ use crate::claim::Holder;
 use crate::context::Context;
 use crate::event::Event;
 use crate::handoff::End;
-use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId};
+use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId, Token};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::sessions::{Life, Session};
+use crate::task::{Move, State};
 use crate::time::Moment;
 use crate::view::{Index, Kind, Query, Record, View, get, scan};
 
@@ -64,6 +65,23 @@ pub enum News {
         /// Others may still take it.
         still_open: bool,
     },
+    /// What became of a task you worked on.
+    TaskMoved {
+        task: TaskId,
+        title: String,
+        how: Move,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Holder>,
+        why: String,
+        state: State,
+        attempt: u32,
+        max_attempts: u32,
+        /// Under which it is yours again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<Token>,
+    },
+    /// What you review need not be reviewed any more.
+    ReviewOver { task: TaskId, title: String, why: String },
 }
 
 impl Record for Notice {

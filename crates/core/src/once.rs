@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Holder;
 use crate::context::{Context, Life};
 use crate::event::Event;
-use crate::id::Token;
+use crate::id::{SessionId, Token};
 use crate::key::Key;
 use crate::notices::Notice;
 use crate::refusal::{Class, Refusal};
@@ -156,6 +156,9 @@ pub struct Request {
     pub ttl: Option<Span>,
     #[serde(skip)]
     pub process: Option<Process>,
+    /// Baton's own errand, such as telling of a gate: it needs no session.
+    #[serde(skip)]
+    pub errand: bool,
 }
 
 /// Whether to run.
@@ -182,13 +185,17 @@ pub fn begin(
         let (given, allowed) = (ttl.to_string(), format!("at most {TTL_MAX}"));
         return Err(Refusal::OutOfRange { what: "ttl", given, allowed });
     }
-    let caller = Caller::read(view, context)?;
+    let caller = match request.errand {
+        true => None,
+        false => Some(Caller::read(view, context)?),
+    };
+    let notices = || caller.as_ref().map(|caller| caller.notices.clone()).unwrap_or_default();
     let known = get::<Once>(view, request.key.as_str())?;
     let (runner, success) = known.map_or((None, None), |once| (once.runner, once.success));
     let fresh = |success: &Success| request.ttl.is_none_or(|ttl| context.now < success.at + ttl);
     if let Some(success) = success.filter(fresh) {
-        let answer = Answer::Recorded(Box::new(success), caller.notices.clone());
-        return Ok((caller.activity(context, &[]), answer));
+        let answer = Answer::Recorded(Box::new(success), notices());
+        return Ok((activity(caller.as_ref(), context), answer));
     }
     if let Some(runner) = runner.filter(|runner| runner.is_there(context)) {
         let (key, runner) = (request.key.clone(), Box::new(runner));
@@ -201,7 +208,7 @@ pub fn begin(
     let token = context.next;
     let runner = Runner {
         token,
-        holder: caller.holder(context),
+        holder: caller.as_ref().map_or_else(baton, |caller| caller.holder(context)),
         process: request.process.clone(),
         command,
         started_at: context.now,
@@ -209,8 +216,31 @@ pub fn begin(
         lease_until: context.now + LEASE,
     };
     let mut events = vec![Event::OnceStarted { key: request.key.clone(), runner }];
-    events.extend(caller.activity(context, &[]));
-    Ok((events, Answer::Run(Turn { token, notices: caller.notices })))
+    events.extend(activity(caller.as_ref(), context));
+    Ok((events, Answer::Run(Turn { token, notices: notices() })))
+}
+
+/// Baton itself, as the runner of its own errands.
+fn baton() -> Holder {
+    Holder { session: SessionId(String::new()), name: "baton".to_owned(), agent: None }
+}
+
+fn activity(caller: Option<&Caller>, context: &Context) -> Vec<Event> {
+    caller.map(|caller| caller.activity(context, &[])).unwrap_or_default()
+}
+
+/// The end of Baton's own errand, or `None` when the turn is a session's.
+fn errand(
+    view: &dyn View,
+    key: &Key,
+    token: Token,
+    end: &End,
+    context: &Context,
+) -> Result<Option<Vec<Event>>, Refusal> {
+    let runner = get::<Once>(view, key.as_str())?.and_then(|once| once.runner);
+    let own = runner.is_some_and(|runner| runner.token == token && runner.holder == baton());
+    let (key, end) = (key.clone(), end.clone());
+    Ok(own.then(|| vec![Event::OnceEnded { key, token, at: context.now, end }]))
 }
 
 /// The runner is still there.
@@ -237,6 +267,9 @@ pub fn finish(
     end: &End,
     context: &Context,
 ) -> Result<(Vec<Event>, Vec<Notice>), Refusal> {
+    if let Some(events) = errand(view, key, token, end, context)? {
+        return Ok((events, Vec::new()));
+    }
     let caller = Caller::read(view, context)?;
     let known = get::<Once>(view, key.as_str())?;
     if known.and_then(|once| once.success).is_some_and(|success| success.token == token) {

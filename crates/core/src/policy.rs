@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::refusal::Refusal;
 use crate::state;
 use crate::view::{View, get};
-use crate::zones::{Policy, Zone};
+use crate::zones::{OnExhausted, Policy, Zone};
 
 /// Who wants the change, as far as the engine could tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,9 @@ pub struct Difference {
     pub state_added: Vec<state::rules::Rule>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state_removed: Vec<state::rules::Rule>,
+    /// What becomes of tasks without attempts, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_exhausted: Option<OnExhausted>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +112,9 @@ impl Difference {
             })
             .filter(|change| change.from != change.to)
             .collect();
-        Self { added, removed, reordered, capacities, state_added, state_removed }
+        let on_exhausted = new.tasks.on_exhausted.clone();
+        let on_exhausted = (on_exhausted != old.tasks.on_exhausted).then_some(on_exhausted);
+        Self { added, removed, reordered, capacities, state_added, state_removed, on_exhausted }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
+use crate::gates;
 use crate::id::{ClaimId, SessionId, Token};
 use crate::resource::{self, Resource};
 use crate::tasks;
@@ -94,6 +95,8 @@ pub enum Refusal {
     Task(Box<tasks::refused::Refused>),
     #[error(transparent)] // As above.
     Handoff(Box<handoffs::refused::Refused>),
+    #[error(transparent)] // As above.
+    Gate(Box<gates::refused::Refused>),
     #[error(transparent)] // It is the whole answer; nothing is to be added to it.
     State(Box<state::Refused>),
     #[error(transparent)] // As above.
@@ -140,6 +143,7 @@ impl Refusal {
             Self::StaleToken { .. } => Class::Stale,
             Self::Task(refused) => refused.class(),
             Self::Handoff(refused) => refused.class(),
+            Self::Gate(refused) => refused.class(),
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
@@ -175,6 +179,7 @@ impl Refusal {
             Self::BadText { .. } => "bad_text",
             Self::Task(refused) => refused.code(),
             Self::Handoff(refused) => refused.code(),
+            Self::Gate(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",

@@ -163,14 +163,14 @@ impl Caller {
 impl Caller {
     /// An attempt whose lease ran out is not renewed: somebody may be about to take it.
     fn renewed_tasks(&self, context: &Context) -> Option<Event> {
-        let live = |task: &&Task| task.owner().is_some_and(|owner| owner.is_live(context));
         let renewal = |task: &Task| {
-            let owner = task.owner()?;
-            let promised = owner.expiry(context.failed_over_at);
-            let expires_at = (context.now + owner.ttl).max(promised);
-            Some(task::Renewal { task: task.task.clone(), token: owner.token, expires_at })
+            let seat = task.seat_of(&self.session.session)?;
+            let promised = seat.expiry(context.failed_over_at);
+            let expires_at = (context.now + seat.ttl).max(promised);
+            let renewal = task::Renewal { task: task.task.clone(), token: seat.token, expires_at };
+            seat.is_live(context).then_some(renewal)
         };
-        let tasks: Vec<_> = self.due_tasks.iter().filter(live).filter_map(renewal).collect();
+        let tasks: Vec<_> = self.due_tasks.iter().filter_map(renewal).collect();
         (!tasks.is_empty()).then_some(Event::TasksRenewed { tasks, at: context.now })
     }
 }

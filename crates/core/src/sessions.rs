@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::{self, Call};
 use crate::claim::{self, Claim};
 use crate::context::{Context, Proof};
-use crate::event::{EndOfClaim, EndOfSession, EndOfWait, Event, Renewal};
+use crate::event::{EndOfClaim, EndOfReview, EndOfSession, EndOfWait, Event, Renewal};
 use crate::handoffs::{self, checkpoint};
 use crate::id::{SessionId, TaskId, TreeId};
 use crate::notices::{self, Notice};
@@ -19,7 +19,7 @@ use crate::resource::Resource;
 use crate::scene::Caller;
 use crate::state::drafts;
 use crate::task::{self, Move, Task};
-use crate::tasks;
+use crate::tasks::{self, reviewing};
 use crate::time::{Moment, Span};
 use crate::view::{Index, Kind, Query, Record, View, get, only, scan};
 use crate::waiting::{self, Waiter};
@@ -83,6 +83,10 @@ pub struct Session {
     pub renewed_at: Moment,
     pub expires_at: Moment,
     pub ttl: Span,
+    /// Its tasks in review: an edit of what they froze withdraws them. Here, so that a claim of
+    /// anybody else looks at nothing more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub submissions: Vec<TaskId>,
     /// Tool calls it is in that its leases alone would not cover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
@@ -238,6 +242,7 @@ pub fn start(
         renewed_at: context.now,
         expires_at: context.now + request.ttl,
         ttl: request.ttl,
+        submissions: Vec::new(),
         calls: Vec::new(),
         life: Life::Live,
     };
@@ -265,8 +270,8 @@ fn given_back(
     if !claims.is_empty() {
         events.push(Event::ClaimsRenewed { claims, at: context.now });
     }
-    let longest = |_: &Task, owner: &task::Owner| (context.now + owner.ttl).max(owner.expires_at);
-    events.extend(until(&tasks, longest, context));
+    let longest = |seat: &task::Owner| (context.now + seat.ttl).max(seat.expires_at);
+    events.extend(until(&tasks, &session.session, longest, context));
     Ok(events)
 }
 
@@ -279,13 +284,14 @@ fn held_by(view: &dyn View, session: &SessionId) -> Result<(Vec<Claim>, Vec<Task
 /// The live attempts among these go on until then.
 fn until(
     tasks: &[Task],
-    end: impl Fn(&Task, &task::Owner) -> Moment,
+    session: &SessionId,
+    end: impl Fn(&task::Owner) -> Moment,
     context: &Context,
 ) -> Option<Event> {
     let renewal = |task: &Task| {
-        let owner = task.owner().filter(|owner| owner.is_live(context))?;
-        let (expires_at, token) = (end(task, owner), owner.token);
-        Some(task::Renewal { task: task.task.clone(), token, expires_at })
+        let seat = task.seat_of(session).filter(|seat| seat.is_live(context))?;
+        let (task, token) = (task.task.clone(), seat.token);
+        Some(task::Renewal { task, token, expires_at: end(seat) })
     };
     let tasks: Vec<task::Renewal> = tasks.iter().filter_map(renewal).collect();
     (!tasks.is_empty()).then_some(Event::TasksRenewed { tasks, at: context.now })
@@ -508,14 +514,21 @@ fn finish(
             if !claims.is_empty() {
                 events.push(Event::ClaimsRenewed { claims, at: context.now });
             }
-            events.extend(self::until(&tasks, |_, _| until, context));
+            events.extend(self::until(&tasks, &session.session, |_| until, context));
         }
         None => {
             let (how, words) = match why {
                 EndOfSession::Died => (Move::SessionDied, "its process ended"),
                 EndOfSession::Ended => (Move::SessionEnded, "its session ended"),
             };
-            events.extend(tasks.iter().map(|task| tasks::lose(task, how, words, context)));
+            for mut task in tasks {
+                if task.owner().is_some() {
+                    tasks::lose(view, &mut task, how, words, &mut events, context)?;
+                } else {
+                    let (gone, why) = (vec![session.session.clone()], EndOfReview::Gone);
+                    reviewing::left(view, &mut task, gone, why, &mut events, context)?;
+                }
+            }
             events.extend(drafts::end_with_session(view, &session.session)?);
             for claim in &claims {
                 released.extend(claim.hold.resources.iter().cloned());

@@ -10,12 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::claim::{self, Holder, resource_entries};
 use crate::context::Context;
 use crate::handoff::Offer;
-use crate::id::{SessionId, TaskId, Token, TreeId};
+use crate::id::{GateId, SessionId, TaskId, Token, TreeId};
 use crate::resource::Resource;
 use crate::time::{Moment, Span};
 use crate::view::{Index, Kind, Query, Record};
 
+pub use submission::{Submission, Verdict};
+
 pub mod dossier;
+pub mod submission;
 pub mod tally;
 
 /// Tasks that are offered: (role, phase, priority, how much it unblocks, age).
@@ -42,6 +45,10 @@ pub const BY_WORD: Index = "task.word";
 pub const BY_FINISH: Index = "task.finish";
 /// Tasks that are offered to be handed over, by when that ends.
 pub const BY_OFFER: Index = "task.offer";
+/// Submitted tasks that nobody reviews yet: (for whom, order of service).
+pub const IN_REVIEW: Index = "task.review";
+/// Unfinished tasks by each finished task that they come after.
+pub const BY_FINISHED: Index = "task.finished";
 /// The parts of a split, by their parent.
 pub const BY_PARENT: Index = "task.parent";
 
@@ -143,6 +150,20 @@ pub enum Move {
     NoProgress,
     /// Nobody accepted it in time, and its giver is gone: a person decides.
     Unanswered,
+    /// Handed in for review.
+    Submitted,
+    /// The author took the submission back, or went on editing.
+    Withdrawn,
+    /// Reviewers approved the commit: it is done, or back at its author.
+    Approved,
+    /// Reviewers rejected the commit, or a person denied a gate.
+    Rejected,
+    /// A gate holds it.
+    Held,
+    /// The last gate that held it is decided.
+    Answered,
+    /// No attempts were left; a person gave it new ones.
+    Revived,
 }
 
 /// The one attempt that owns a task: who, under which token, and its lease.
@@ -229,6 +250,22 @@ pub struct Standing {
     /// What the owner offers to others. It counts only while the attempt owns the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<Offer>,
+    /// In review and when waiting: the attempt it came from. It owns nothing; it is told what
+    /// becomes of its work, and gets it back under a new token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Owner>,
+    /// The open gates that hold it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<GateId>,
+    /// Where it stood before the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<State>,
+    /// Its attempts are used up and nobody has revived it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub exhausted: bool,
+    /// It was given to another role when its attempts were used up. That happens once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub passed_on: bool,
 }
 
 impl Standing {
@@ -246,24 +283,37 @@ impl Standing {
             held_up: 0,
             base: None,
             offer: None,
+            author: None,
+            held: Vec::new(),
+            was: None,
+            exhausted: false,
+            passed_on: false,
+        }
+    }
+
+    /// The same, held by nothing and returning to nobody: how every new stand begins.
+    pub(crate) fn free(&self) -> Self {
+        Self {
+            owner: None,
+            offer: None,
+            author: None,
+            held: Vec::new(),
+            was: None,
+            not_before: None,
+            exhausted: false,
+            ..self.clone()
         }
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn is_zero(number: &u32) -> bool {
-    *number == 0
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
-/// Work handed in for review: bound to one commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Submission {
-    pub commit: String,
-    pub by: Holder,
-    pub at: Moment,
-    /// Who may review it: a role or a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// When the parts of a split task count as done.
@@ -338,6 +388,24 @@ impl Task {
         self.standing.offer.as_ref().filter(|offer| offer.token == owner.token)
     }
 
+    /// Everyone who has it in hand: the owner, or those who review it.
+    pub fn seats(&self) -> impl Iterator<Item = &Owner> {
+        self.owner().into_iter().chain(self.reviewers())
+    }
+
+    /// What `session` has of it in hand.
+    pub fn seat_of(&self, session: &SessionId) -> Option<&Owner> {
+        self.seats().find(|seat| seat.session == *session)
+    }
+
+    /// Those who review it now.
+    pub fn reviewers(&self) -> &[Owner] {
+        match (self.state(), &self.submission) {
+            (State::Review, Some(submission)) => &submission.reviewers,
+            _ => &[],
+        }
+    }
+
     /// Where it stands when nobody works on it: offered, unless it waits for something.
     pub fn at_rest(&self) -> State {
         match self.pending.is_empty() && self.standing.blocked_on.is_none() {
@@ -389,16 +457,27 @@ impl Record for Task {
         if self.state() == State::Open {
             entries.push((READY, self.ready_entry()));
         }
-        if let Some(owner) = self.owner() {
-            entries.push((BY_OWNER, owner.session.0.clone()));
-            entries.push((BY_LEASE, format!("{:020}", owner.expires_at.0)));
+        for seat in self.seats() {
+            entries.push((BY_OWNER, seat.session.0.clone()));
             // Beside the session's claims: one look finds everything that an act must renew.
-            let due = format!("{}/{:020}", owner.session, owner.due_at().0);
+            let due = format!("{}/{:020}", seat.session, seat.due_at().0);
             entries.push((claim::BY_SESSION, due));
+        }
+        // The first that runs out: two seats of one moment would be one entry twice.
+        if let Some(first) = self.seats().map(|seat| seat.expires_at).min() {
+            entries.push((BY_LEASE, format!("{:020}", first.0)));
+        }
+        if self.owner().is_some() {
             entries.extend(resource_entries(BY_PATH, &self.paths));
         }
         if let Some(offer) = self.offer() {
             entries.push((BY_OFFER, format!("{:020}", offer.until.0)));
+        }
+        if let (State::Review, Some(submission)) = (self.state(), &self.submission)
+            && submission.reviewers.is_empty()
+        {
+            let to = submission.to.as_deref().unwrap_or_default();
+            entries.push((IN_REVIEW, format!("{to}{BETWEEN}{}", self.order())));
         }
         if let (State::Parked, Some(at)) = (self.state(), self.standing.not_before) {
             entries.push((BY_WAKING, format!("{:020}", at.0)));
@@ -406,6 +485,8 @@ impl Record for Task {
         if !self.state().is_finished() {
             let waits = |task: &TaskId| (BY_DEPENDENCY, task.0.clone());
             entries.extend(self.pending.iter().map(waits));
+            let over = self.after.iter().filter(|task| !self.pending.contains(task));
+            entries.extend(over.map(|task| (BY_FINISHED, task.0.clone())));
             entries.extend(self.phase.map(|phase| (BY_PHASE, phase_value(phase))));
             let label = |label: &String| (BY_LABEL, format!("{label}{BETWEEN}{}", self.order()));
             entries.extend(self.labels.iter().map(label));
@@ -439,6 +520,11 @@ pub fn ready(role: Option<&str>, phase: Option<u16>, limit: u32) -> Query {
 /// The tasks in one state.
 pub fn in_state(state: State, limit: u32) -> Query {
     below(BY_STATE, state.name(), limit)
+}
+
+/// Submitted tasks that nobody reviews, for anyone or for those that `to` names.
+pub fn to_review(to: &str, limit: u32) -> Query {
+    below(IN_REVIEW, to, limit)
 }
 
 /// Unfinished tasks with a label.

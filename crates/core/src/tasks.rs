@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::claim::{self, Claim};
 use crate::context::Context;
 use crate::event::{EndOfClaim, Event};
+use crate::gate::{Gate, Kind, Origin};
+use crate::gates;
 use crate::id::{TaskId, Token};
 use crate::notices::Notice;
 use crate::refusal::Refusal;
@@ -19,6 +21,7 @@ use crate::task::tally::Tally;
 use crate::task::{Move, Owner, Standing, State, Task};
 use crate::time::Span;
 use crate::view::{Query, Row, View, only, scan};
+use crate::zones::OnExhausted;
 
 use refused::{Brief, Refused};
 
@@ -29,6 +32,7 @@ pub mod ending;
 mod graph;
 pub mod near;
 pub mod refused;
+pub mod reviewing;
 pub mod similar;
 pub mod taking;
 
@@ -121,7 +125,8 @@ impl Table {
                 let ended_it = self.dossier.attempts.last().is_some_and(|last| {
                     last.session == *me && token.is_none_or(|token| token == last.token)
                 });
-                let settled = self.task.state().is_finished() && ended_it;
+                // Whoever handed it in, or waits for a person, has no attempt that could be late.
+                let settled = self.is_author() || self.task.state().is_finished() && ended_it;
                 let late = (token.is_some() || had_it) && !settled;
                 return Err(match other {
                     _ if late => self.stale(token, context),
@@ -134,6 +139,20 @@ impl Table {
             return Err(self.stale(token, context));
         }
         Ok(owner)
+    }
+
+    /// Is it the caller's work that is in review, or waits for a person?
+    pub(crate) fn is_author(&self) -> bool {
+        let me = self.caller.as_ref().map(|caller| &caller.session.session);
+        self.task.standing.author.as_ref().is_some_and(|author| Some(&author.session) == me)
+    }
+
+    /// The refusal to somebody who is not the author.
+    pub(crate) fn authored(&self, verb: &'static str) -> Refusal {
+        match &self.task.standing.author {
+            Some(author) => self.owned(verb, author),
+            None => self.wrong_state(verb),
+        }
     }
 
     fn owned(&self, verb: &'static str, owner: &Owner) -> Refusal {
@@ -169,6 +188,9 @@ impl Table {
         let me = self.caller.as_ref().map(|caller| &caller.session.session);
         match self.task.owner() {
             Some(owner) if Some(&owner.session) == me => self.own(verb, token, context).map(|_| ()),
+            None if self.task.standing.author.is_some() && !self.is_author() => {
+                if context.actor.person { Ok(()) } else { Err(self.authored(verb)) }
+            }
             _ if token.is_some() => Err(self.stale(token, context)),
             Some(owner) if owner.is_live(context) && !context.actor.person => {
                 Err(self.owned(verb, owner))
@@ -203,7 +225,7 @@ pub(crate) fn caller_with(
     }
 }
 
-fn ended_claims(events: &[Event]) -> Vec<crate::id::ClaimId> {
+pub(crate) fn ended_claims(events: &[Event]) -> Vec<crate::id::ClaimId> {
     let ended = |event: &Event| match event {
         Event::ClaimEnded { claim, .. } => Some(claim.clone()),
         _ => None,
@@ -227,13 +249,15 @@ pub(crate) fn wrong_state(task: &Task, verb: &'static str, reason: Option<String
 pub fn allowed(state: State) -> &'static [&'static str] {
     match state {
         State::Open => &["take", "update", "block", "park", "cancel"],
-        State::Active => &["done", "fail", "park", "block", "hand over", "update", "cancel"],
-        State::Review => &["update", "cancel"],
-        State::Waiting => &["update", "reopen", "cancel"],
+        State::Active => {
+            &["done", "submit", "fail", "park", "block", "hand over", "update", "cancel"]
+        }
+        State::Review => &["take", "approve", "reject", "submit", "withdraw", "update", "cancel"],
+        State::Waiting => &["update", "revive", "reopen", "cancel"],
         State::Blocked => &["update", "block", "reopen", "cancel"],
         State::Parked => &["take", "update", "reopen", "cancel"],
         State::Done | State::Cancelled => &["reopen"],
-        State::Failed => &["reopen", "cancel"],
+        State::Failed => &["revive", "reopen", "cancel"],
     }
 }
 
@@ -266,28 +290,113 @@ pub(crate) fn moved(task: &Task, how: Move, standing: Standing) -> Event {
     Event::TaskMoved { task: task.task.clone(), how, standing }
 }
 
-/// The attempt that owns `task` is over without a result, and counts. It is offered again while
-/// attempts are left.
-pub(crate) fn lose(task: &Task, how: Move, why: &str, context: &Context) -> Event {
-    let mut standing = Standing {
-        state: task.at_rest(),
-        since: context.now,
-        owner: None,
-        attempts_used: task.standing.attempts_used.saturating_add(1),
-        not_before: None,
-        why: Some(why.to_owned()),
-        held_up: 0,
-        ..task.standing.clone()
-    };
-    if standing.attempts_used >= task.max_attempts {
-        exhausted(task, &mut standing);
-    }
-    moved(task, how, standing)
+/// The task moves, in the journal and in hand.
+pub(crate) fn shift(task: &mut Task, how: Move, standing: Standing, events: &mut Vec<Event>) {
+    events.push(moved(task, how, standing.clone()));
+    task.standing = standing;
 }
 
-/// No attempts are left: the one place that says what becomes of such a task.
-fn exhausted(_task: &Task, standing: &mut Standing) {
-    standing.state = State::Failed;
+/// The attempt that owns `task` is over without a result, and counts. It is offered again while
+/// attempts are left.
+pub(crate) fn lose(
+    view: &dyn View,
+    task: &mut Task,
+    how: Move,
+    why: &str,
+    events: &mut Vec<Event>,
+    context: &Context,
+) -> Result<(), Refusal> {
+    let attempts_used = task.standing.attempts_used.saturating_add(1);
+    if attempts_used >= task.max_attempts {
+        return exhausted(view, task, how, why, false, events, context);
+    }
+    let standing = Standing {
+        state: task.at_rest(),
+        since: context.now,
+        attempts_used,
+        why: Some(why.to_owned()),
+        held_up: 0,
+        ..task.standing.free()
+    };
+    shift(task, how, standing, events);
+    Ok(())
+}
+
+/// No attempts are left, or the same was said twice: the one place that says what becomes of such
+/// a task. A part of a split ends as failed, which is its result.
+pub(crate) fn exhausted(
+    view: &dyn View,
+    task: &mut Task,
+    how: Move,
+    why: &str,
+    repeated: bool,
+    events: &mut Vec<Event>,
+    context: &Context,
+) -> Result<(), Refusal> {
+    let used = task.standing.attempts_used.saturating_add(1);
+    let over = Standing {
+        state: State::Failed,
+        since: context.now,
+        attempts_used: used,
+        why: Some(why.to_owned()),
+        held_up: 0,
+        exhausted: true,
+        ..task.standing.free()
+    };
+    let wanted = match task.parent {
+        Some(_) => OnExhausted::Abort,
+        None => crate::scene::policy(view)?.tasks.on_exhausted,
+    };
+    match wanted {
+        OnExhausted::Abort => shift(task, how, over, events),
+        OnExhausted::Role(role) if !over.passed_on && task.role.as_ref() != Some(&role) => {
+            let why = format!("{used} of {} attempts used: {why}", task.max_attempts);
+            let (exhausted, attempts_used) = (false, 0);
+            let state = task.at_rest();
+            let why = Some(why);
+            let rest = Standing { state, attempts_used, why, exhausted, passed_on: true, ..over };
+            shift(task, how, rest, events);
+            let edit = editing::Edit { role: Some(role), ..editing::Edit::default() };
+            edit.apply(task);
+            events.push(Event::TaskEdited { task: task.task.clone(), edit });
+        }
+        OnExhausted::Role(_) | OnExhausted::Escalate => {
+            shift(task, how, over, events);
+            escalate(view, task, used, repeated, events, context)?;
+        }
+    }
+    Ok(())
+}
+
+/// To a person, who has the history.
+fn escalate(
+    view: &dyn View,
+    task: &mut Task,
+    used: u32,
+    repeated: bool,
+    events: &mut Vec<Event>,
+    context: &Context,
+) -> Result<(), Refusal> {
+    let last = task.standing.why.clone().unwrap_or_default();
+    let what = match repeated {
+        true => "was rejected twice in a row for the same reason".to_owned(),
+        false => format!("has used {used} of {} attempts", task.max_attempts),
+    };
+    let ask = format!("{} \"{}\" {what}; the last: {last}", task.task, task.title);
+    // The whole history is in the dossier; a question stays within its limit.
+    let ask = match ask.char_indices().nth(gates::ASK_BYTES_MAX / 4) {
+        Some((end, _)) => format!("{}…", &ask[..end]),
+        None => ask,
+    };
+    let options = [gates::deciding::REVIVE, gates::deciding::CANCEL].map(str::to_owned).to_vec();
+    let draft = Gate {
+        task: Some(task.task.clone()),
+        options,
+        origin: Origin::Exhausted,
+        ..gates::draft(task.task.as_str(), Kind::Decision, &ask, context)
+    };
+    let gate = gates::open(view, draft, events)?;
+    gates::hold(view, task, &gate, events, context)
 }
 
 /// What follows when a task is finished: whoever waited for it waits no longer, exactly once, and

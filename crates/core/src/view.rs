@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::handoff::Handoff;
 use crate::state::State;
 use crate::state::drafts::Draft;
-use crate::{claim, notes, notices, once, operations, sessions, task, waiting};
+use crate::{claim, gate, notes, notices, once, operations, sessions, task, votes, waiting};
 
 /// The kind of a record: one per noun.
 pub type Kind = &'static str;
@@ -24,6 +24,8 @@ pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
     Handoff::KIND,
+    gate::Gate::KIND,
+    votes::Ballot::KIND,
     notes::Note::KIND,
     notices::Notice::KIND,
     once::Once::KIND,
@@ -119,6 +121,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
         Handoff::KIND => of::<Handoff>(body),
+        gate::Gate::KIND => of::<gate::Gate>(body),
         notes::Note::KIND => of::<notes::Note>(body),
         notices::Notice::KIND => of::<notices::Notice>(body),
         operations::Operation::KIND => of::<operations::Operation>(body),

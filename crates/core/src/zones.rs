@@ -52,9 +52,48 @@ pub struct Policy {
     /// How keys of the shared state may change; the last one that fits a key wins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<state::rules::Rule>,
+    /// What holds for tasks.
+    #[serde(default, skip_serializing_if = "TaskRules::is_default")]
+    pub tasks: TaskRules,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
     pub approved_at: Moment,
+}
+
+/// What holds for tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskRules {
+    #[serde(default)]
+    pub on_exhausted: OnExhausted,
+}
+
+impl TaskRules {
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What becomes of a task whose attempts are used up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnExhausted {
+    /// A person decides.
+    #[default]
+    Escalate,
+    /// It has failed.
+    Abort,
+    /// It is offered to this role with new attempts, once; then a person decides.
+    Role(String),
+}
+
+impl std::fmt::Display for OnExhausted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Escalate => formatter.write_str("escalate"),
+            Self::Abort => formatter.write_str("abort"),
+            Self::Role(role) => write!(formatter, "role:{role}"),
+        }
+    }
 }
 
 impl Policy {

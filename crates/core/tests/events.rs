@@ -20,13 +20,11 @@ use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
 use baton_core::task::dossier::Report;
-use baton_core::task::{
-    Join, Move, Owner, Renewal as Renewed, Standing, State, Submission, Task, Usd,
-};
+use baton_core::task::{Join, Move, Owner, Renewal as Renewed, Standing, State, Task, Usd};
 use baton_core::tasks::editing::Edit;
 use baton_core::time::{Moment, Span};
 use baton_core::waiting::Waiter;
-use baton_core::zones::{Policy, Rule, Zone};
+use baton_core::zones::{OnExhausted, Policy, Rule, TaskRules, Zone};
 
 use serde_json::json;
 
@@ -78,6 +76,7 @@ fn session(life: Life) -> Session {
         renewed_at: START,
         expires_at: START + Span::hours(1),
         ttl: Span::hours(1),
+        submissions: vec![TaskId::numbered(3)],
         calls: vec![call()],
         life,
     }
@@ -153,6 +152,7 @@ fn every_kind() -> Vec<Event> {
                 capacities: [("gpu".to_owned(), 2)].into(),
                 source_hash: "hash".to_owned(),
                 approved_at: START,
+                tasks: TaskRules { on_exhausted: OnExhausted::Role("senior".to_owned()) },
                 state: vec![rules::Rule {
                     keys: vec!["build/*".parse().unwrap()],
                     rule: rules::Kind::Forward,
@@ -201,6 +201,7 @@ fn every_kind() -> Vec<Event> {
     events.extend(calls_and_subagents());
     events.extend(every_ending());
     events.extend(every_event_of_tasks());
+    events.extend(crate::review_events::all());
     events
 }
 
@@ -253,12 +254,7 @@ fn task() -> Task {
         unblocks: 4,
         parent: Some(TaskId::numbered(2)),
         join: Some(Join::AtLeast(2)),
-        submission: Some(Submission {
-            commit: "abc".to_owned(),
-            by: holder(),
-            at: START,
-            to: Some("role:review".to_owned()),
-        }),
+        submission: Some(crate::review_events::submission()),
         remembered: true,
     }
 }

@@ -23,7 +23,7 @@ use baton_core::time::Span;
 use serde_json::json;
 
 use crate::backlog::{self, best, this};
-use crate::world::{World, process};
+use crate::world::World;
 
 /// Everything that must be said.
 pub(crate) fn paper() -> Paper {
@@ -110,10 +110,6 @@ impl World {
 
     pub(crate) fn handoff(&self, id: &str) -> Handoff {
         self.records().into_iter().find(|one: &Handoff| one.handoff.as_str() == id).unwrap()
-    }
-
-    fn dossier(&self, id: &str) -> Dossier {
-        self.records().into_iter().find(|one: &Dossier| one.task.as_str() == id).unwrap()
     }
 }
 

@@ -327,5 +327,5 @@ fn lesson_22_only_a_failure_is_an_attempt() {
         assert_eq!(world.takes("ann").unwrap().first.attempt, attempt);
         world.fails("ann", "t1", Class::Failed, None).unwrap();
     }
-    assert_eq!(world.state("t1"), "failed", "and failures are bounded");
+    assert_eq!(world.state("t1"), "waiting", "and failures are bounded: a person decides");
 }

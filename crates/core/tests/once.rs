@@ -14,7 +14,7 @@ use crate::world::{World, process};
 
 fn request(ttl: Option<Span>) -> Request {
     let command = Command { program: "make".to_owned(), hash: "hash".to_owned() };
-    Request { key: key("build"), command, ttl, process: Some(process("ann")) }
+    Request { key: key("build"), command, ttl, process: Some(process("ann")), errand: false }
 }
 
 impl World {

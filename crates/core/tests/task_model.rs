@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::event::Event;
+use baton_core::gate::Gate;
 use baton_core::id::{SessionId, TaskId, Token};
 use baton_core::operations::{self, Operation};
 use baton_core::refusal::Refusal;
@@ -462,7 +463,8 @@ impl Ledger {
 
     /// What is kept by events equals a count by hand.
     fn assert_counts(&self) {
-        let mut tally = Tally { made: self.world.tally().made, ..Tally::default() };
+        let gates = self.world.records::<Gate>().len() as u64;
+        let mut tally = Tally { made: self.world.tally().made, gates, ..Tally::default() };
         for task in self.tasks() {
             *tally.states.entry(task.state()).or_default() += 1;
             if let Some(phase) = task.phase.filter(|_| !task.state().is_finished()) {

@@ -326,11 +326,11 @@ fn failing_uses_an_attempt_and_the_last_one_is_a_dead_letter() {
         let moved = world.fails("ann", "t1", Class::Failed, None).unwrap();
         assert_eq!(moved.attempts_used, attempt);
     }
-    assert_eq!(world.state("t1"), "failed");
+    assert_eq!(world.state("t1"), "waiting", "for a person");
     assert!(world.takes("ann").is_none());
-    let answer = world.reopens(Some("ann"), "t1");
+    let answer = world.revives(Some("ann"), "t1", None);
     assert!(matches!(answer, Err(Refusal::NeedsPerson { .. })), "{answer:?}");
-    world.reopens(None, "t1").unwrap();
+    world.revives(None, "t1", None).unwrap();
     assert_eq!(world.takes("ann").unwrap().first.attempt, 1);
     world.audit();
 }

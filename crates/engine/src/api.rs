@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use baton_core::id::Token;
 use baton_core::time::Span;
 
+pub mod gates;
 pub mod handoffs;
+pub mod reviews;
 pub mod shared;
 pub mod tasks;
 

@@ -20,6 +20,7 @@ use toml::Spanned;
 use crate::failure::Failure;
 
 mod state;
+mod tasks;
 
 pub const FILE_NAME: &str = "baton.toml";
 /// A policy is read by every hook: it stays small.
@@ -38,6 +39,8 @@ struct File {
     resource: BTreeMap<Spanned<String>, ResourceEntry>,
     #[serde(default)]
     state: Vec<state::StateEntry>,
+    #[serde(default)]
+    tasks: tasks::TasksEntry,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -94,7 +97,7 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let said = (&policy.zones, &policy.capacities, &policy.state);
+    let said = (&policy.zones, &policy.capacities, &policy.state, &policy.tasks);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -108,6 +111,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         zones: source.zones(&file)?,
         capacities: source.capacities(&file)?,
         state: source.state(&file.state)?,
+        tasks: source.tasks(&file.tasks)?,
         source_hash: hash(text),
         approved_at,
     })
@@ -229,7 +233,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `colour`; there are `zone, resource, state`
+        1: unknown key `colour`; there are `zone, resource, state, tasks`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

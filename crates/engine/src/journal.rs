@@ -384,15 +384,26 @@ fn concerns(event: &Event) -> Concerns<'_> {
         }
         Event::HandoffDeclined { declined, .. } => (vec![&declined.by.session], Vec::new()),
         Event::HandoffEnded { end, .. } => (ended_by(end), Vec::new()),
+        Event::TaskSubmitted { submission, .. } => {
+            (vec![&submission.by.session], submission.frozen.iter().collect())
+        }
+        Event::SubmissionEnded { session, .. } => (vec![session], Vec::new()),
+        Event::ReviewTaken { reviewer, .. } => (vec![&reviewer.session], Vec::new()),
+        Event::ReviewsEnded { sessions, .. } => (sessions.iter().collect(), Vec::new()),
+        Event::TaskJudged { verdict, .. } => (vec![&verdict.by.session], Vec::new()),
+        Event::TaskFeedback { feedback, .. } => (vec![&feedback.by.session], Vec::new()),
+        Event::GateOpened { gate } => {
+            (gate.opened_by.iter().map(|by| &by.session).collect(), Vec::new())
+        }
+        Event::VoteCast { vote, .. } => (vec![&vote.by.session], Vec::new()),
         Event::NoticeSent { notice } => {
-            let none: &[Resource] = &[];
-            let (by, resources) = match &notice.news {
-                News::Asked { by, resources, .. } => (Some(&by.session), resources.as_slice()),
-                News::Lost { to, resources, .. } => {
-                    (to.as_ref().map(|to| &to.session), resources.as_slice())
-                }
-                News::Offered { by, .. } => (Some(&by.session), none),
-                News::OfferEnded { end, .. } => (ended_by(end).pop(), none),
+            let (by, resources): (_, &[Resource]) = match &notice.news {
+                News::Asked { by, resources, .. } => (Some(&by.session), resources),
+                News::Lost { to, resources, .. } => (to.as_ref().map(|to| &to.session), resources),
+                News::Offered { by, .. } => (Some(&by.session), &[]),
+                News::OfferEnded { end, .. } => (ended_by(end).pop(), &[]),
+                News::TaskMoved { by, .. } => (by.as_ref().map(|by| &by.session), &[]),
+                News::ReviewOver { .. } => (None, &[]),
             };
             ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
         }

@@ -92,6 +92,7 @@ pub fn run(
         command: described(&wanted.command),
         ttl: wanted.ttl,
         process: machine.current().map(|identity| process_of(machine, &identity)),
+        errand: false,
     };
     match turn(workspace, actor, &request, wanted.wait, door)? {
         Answer::Recorded(success, notices) => {
@@ -108,7 +109,7 @@ pub fn run(
 }
 
 /// The program in words, and a hash that tells one command line from another.
-fn described(words: &[OsString]) -> Command {
+pub(crate) fn described(words: &[OsString]) -> Command {
     let program = words.first().map(|word| word.to_string_lossy().into_owned());
     let mut hasher = blake3::Hasher::new();
     for word in words {
@@ -186,7 +187,7 @@ fn sleep(
 }
 
 /// How the one whose turn it is looks from here.
-fn sighted(workspace: &mut Workspace, key: &Key) -> Result<Observed, Failure> {
+pub(crate) fn sighted(workspace: &mut Workspace, key: &Key) -> Result<Observed, Failure> {
     let known: Option<once::Once> =
         workspace
             .look(&Actor::default(), Observed::default(), |view, _| Ok(get(view, key.as_str())?))?;

@@ -6,6 +6,7 @@
 use baton_core::claim::Claim;
 use baton_core::claim::Holder;
 use baton_core::context::{Actor, Context, Life, Observed};
+use baton_core::gate::{self, Gate};
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::copies::{self, Info};
 use crate::failure::Failure;
+use crate::gating;
 use crate::listing::{self, ListedClaim};
 use crate::sessions::{self, Seat, SeatState};
 use crate::sighting::files::sight;
@@ -25,6 +27,8 @@ use crate::tasking::showing::{TasksAtAGlance, at_a_glance};
 use crate::workspace::Workspace;
 use crate::{api, config};
 
+/// So many open gates are shown.
+const GATES_SHOWN_MAX: u32 = 200;
 /// So many run-out claims are looked at for uncommitted changes: each costs a call of git.
 const DIRTY_LOOKED_AT_MAX: usize = 20;
 
@@ -43,6 +47,8 @@ pub struct Overview {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "matter", rename_all = "snake_case")]
 pub enum Matter {
+    /// A gate that only a person decides.
+    Gate { gate: Box<Gate> },
     /// `baton.toml` says something else than what is in force.
     PolicyChanged,
     /// `baton.toml` cannot be understood; what is in force stays so.
@@ -76,7 +82,8 @@ pub fn overview(workspace: &mut Workspace) -> Result<Overview, Failure> {
                 waiters.iter().map(|waiter| in_queue(view, waiter, context)).collect();
             Ok((context.now, queue?))
         })?;
-    let mut matters = policy_matters(workspace)?;
+    let mut matters = gate_matters(workspace)?;
+    matters.extend(policy_matters(workspace)?);
     matters.extend(dirty_matters(workspace, &claims)?);
     let dead = |seat: &&Seat| seat.state == SeatState::Dead && seat.claims > 0;
     matters.extend(seats.iter().filter(dead).map(|seat| Matter::HolderDead {
@@ -111,6 +118,18 @@ fn in_queue(view: &dyn View, waiter: &Waiter, context: &Context) -> Result<InQue
         deadline: waiter.deadline,
         behind,
     })
+}
+
+/// What only a person decides, oldest first.
+fn gate_matters(workspace: &mut Workspace) -> Result<Vec<Matter>, Failure> {
+    let open = gating::open(workspace, GATES_SHOWN_MAX)?;
+    let human = open.into_iter().filter(|gate| !gate.kind.is_automatic() || needs_trust(gate));
+    Ok(human.map(|gate| Matter::Gate { gate: Box::new(gate) }).collect())
+}
+
+/// Nobody stands for its command yet.
+fn needs_trust(gate: &Gate) -> bool {
+    gate.kind == gate::Kind::Command && !gate.trusted
 }
 
 fn policy_matters(workspace: &mut Workspace) -> Result<Vec<Matter>, Failure> {

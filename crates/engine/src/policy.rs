@@ -8,7 +8,7 @@ use baton_core::context::{Actor, Observed};
 use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::state::rules::Rule;
 use baton_core::time::Moment;
-use baton_core::zones::{Policy, Zone};
+use baton_core::zones::{Policy, TaskRules, Zone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,8 @@ pub struct Shown {
     pub capacities: std::collections::BTreeMap<String, u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Rule>,
+    /// What holds for tasks.
+    pub tasks: TaskRules,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Moment>,
     pub on_disk: OnDisk,
@@ -77,6 +79,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
     Ok(Shown {
         zones: in_force.zones,
         capacities: in_force.capacities,
+        tasks: in_force.tasks,
         state: in_force.state,
         approved_at: current.map(|current| current.approved_at),
         on_disk,

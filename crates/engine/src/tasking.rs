@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::api::tasks as api;
 use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
+use crate::gating;
 use crate::handing::{self, work};
 use crate::resources::named;
 use crate::sighting::{bury, clear_the_way, files, foreign_locks, in_the_way, life_of, of_claims};
@@ -121,6 +122,7 @@ pub fn take(
     let retry = operation.map(|operation| Retry::of(operation, "task take", wanted));
     let taken = |answer: &Answer| matches!(answer, Answer::Taken(_));
     if actor.session.is_some() {
+        gating::look_by_itself(workspace, None);
         bury_owners(workspace, OWNERS_MAX)?;
     }
     let mut observed = Observed { head: work::head(workspace), ..Observed::default() };
@@ -215,7 +217,7 @@ fn is_overdue(view: &dyn View, context: &Context) -> Result<bool, Refusal> {
 fn owners(view: &dyn View, limit: u32) -> Result<Vec<Session>, Refusal> {
     let mut ids: BTreeSet<SessionId> = BTreeSet::new();
     for task in scan::<Task>(view, task::all_of(task::BY_LEASE, limit))? {
-        ids.extend(task.standing.owner.map(|owner| owner.session));
+        ids.extend(task.seats().map(|seat| seat.session.clone()));
     }
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -259,7 +261,11 @@ fn leave(
     workspace.decide_once(actor, observed, retry, |_| true, rule)
 }
 
-fn retry_of(operation: Option<&str>, verb: &str, wanted: &impl Serialize) -> Option<Retry> {
+pub(crate) fn retry_of(
+    operation: Option<&str>,
+    verb: &str,
+    wanted: &impl Serialize,
+) -> Option<Retry> {
     operation.map(|operation| Retry::of(operation, verb, wanted))
 }
 

@@ -20,6 +20,8 @@ pub const STORE_VARIABLE: &str = "BATON_STORE";
 pub struct UserConfig {
     /// The address of the shared store.
     pub store: Option<String>,
+    /// The command that tells the user of a new gate: a program and its arguments, no shell.
+    pub notify: Option<Vec<String>>,
 }
 
 /// Where the file is, if the user has a home.

@@ -9,12 +9,12 @@ use baton_core::check::{Because, Verdict};
 use baton_core::claim::{Leftover, Mode};
 use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
 use baton_core::claims::{Granted, Queued};
-use baton_core::notices::{News, Notice};
 use baton_engine::checking::{self, Verdicts};
 use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
 use baton_engine::{api, claiming, listing};
 
 use crate::desk::{Desk, Outcome, remark};
+use crate::news::notices_words;
 use crate::render::{self, Paint, paint, shown, table};
 use crate::words::{held_next, held_sentence};
 
@@ -77,42 +77,6 @@ fn left_words(left: &Leftover, colour: bool) -> String {
         render::holder(&left.holder),
         render::resources(&left.paths)
     )
-}
-
-/// What the caller must be told, as quoted data.
-pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
-    let mut text = String::new();
-    for notice in notices {
-        let sentence = match &notice.news {
-            News::Asked { by, resources, why } => format!(
-                "{} asks you to let go of {}, saying: \"{}\"",
-                render::holder(by),
-                render::resources(resources),
-                shown(why)
-            ),
-            News::Lost { resources, to, why, .. } => {
-                let now = match to {
-                    Some(to) => format!(" and {} has it now", render::holder(to)),
-                    None => String::new(),
-                };
-                let what = render::resources(resources);
-                format!("you no longer hold {what}: {}{now}", shown(why))
-            }
-            News::Offered { handoff, task, title, by, until } => format!(
-                "{} offers you {task} \"{}\" until {}: baton handoff show {handoff}",
-                shown(&by.name),
-                shown(title),
-                render::until(*until)
-            ),
-            News::OfferEnded { handoff, task, title, end, still_open } => {
-                let open = if *still_open { "; others may still take it" } else { "" };
-                let how = super::handoff::ended_words(end);
-                format!("your offer {handoff} of {task} \"{}\" {how}{open}", shown(title))
-            }
-        };
-        let _ = writeln!(text, "{}: {sentence}", paint("news", Paint::Yellow, colour));
-    }
-    text
 }
 
 pub(crate) fn release(desk: &mut Desk, wanted: &api::Release) -> Outcome {

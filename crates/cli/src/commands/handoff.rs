@@ -16,10 +16,10 @@ use baton_engine::api::handoffs as api;
 use baton_engine::handing::{self, HandoffList, ListedHandoff, Received, ShownHandoff};
 use clap::Subcommand;
 
-use super::claims::notices_words;
 use super::task::pages::quoted;
 use crate::arguments::Common;
 use crate::desk::{self, Desk, Outcome};
+use crate::news::notices_words;
 use crate::render::{self, Paint, counted, json_shown, paint, shown, table};
 
 mod markdown;

@@ -9,8 +9,8 @@ use baton_core::notes::{Note, Noted, Notes};
 use baton_engine::api::shared;
 use baton_engine::notes;
 
-use super::claims::notices_words;
 use crate::desk::{Desk, Outcome};
+use crate::news::notices_words;
 use crate::render::{Paint, ago, paint, shown, shown_lines};
 
 pub(crate) fn add(desk: &mut Desk, wanted: &shared::Note) -> Outcome {

@@ -18,9 +18,9 @@ use baton_engine::once::{self, Door, Outcome as Came, Wish};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::claims::notices_words;
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome, print, remark};
+use crate::news::notices_words;
 use crate::render::{ago, colour_wanted, shown, shown_lines};
 use crate::signals::Signals;
 use crate::words::{Problem, running};

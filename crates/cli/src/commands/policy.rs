@@ -108,6 +108,10 @@ fn shown_words(found: &Shown, colour: bool) -> String {
     for (name, capacity) in &found.capacities {
         let _ = writeln!(text, "@{}: {capacity} in all", shown(name));
     }
+    if !found.tasks.is_default() {
+        let becomes = found.tasks.on_exhausted.to_string();
+        let _ = writeln!(text, "tasks without attempts: {}", shown(&becomes));
+    }
     for rule in &found.state {
         let _ = writeln!(text, "state {}", state_words(rule));
     }
@@ -173,6 +177,9 @@ fn difference_words(difference: &Difference, colour: bool) -> String {
             let words = format!("{sign} state    {}", state_words(rule));
             let _ = writeln!(text, "  {}", paint(&words, tint, colour));
         }
+    }
+    if let Some(becomes) = &difference.on_exhausted {
+        let _ = writeln!(text, "  tasks without attempts: {}", shown(&becomes.to_string()));
     }
     for change in &difference.capacities {
         let amount =

@@ -7,10 +7,12 @@ use std::process::ExitCode;
 
 use baton_core::messages::Message;
 use clap::CommandFactory;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::CommandLine;
 use crate::desk::{self, Outcome};
+
+mod schemas;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reference {
@@ -24,7 +26,7 @@ pub(crate) struct Reference {
 
 pub(crate) fn run(wanted: &Reference) -> Outcome {
     let text = match (wanted.schemas, wanted.messages) {
-        (true, _) => format!("{:#}\n", schemas()),
+        (true, _) => format!("{:#}\n", schemas::all()),
         (_, true) => format!("{:#}\n", json!(schemars::schema_for!(Message))),
         _ => commands(),
     };
@@ -60,73 +62,4 @@ fn visible(command: &clap::Command, name: &str) -> Vec<(String, clap::Command)> 
         .filter(|command| !command.is_hide_set() && command.get_name() != "help")
         .map(|command| (format!("{name} {}", command.get_name()), command.clone()))
         .collect()
-}
-
-/// One schema a reply. The same document answers `--json`, and later MCP and HTTP.
-fn schemas() -> Value {
-    use baton_core::calls::Called;
-    use baton_core::claims::Granted;
-    use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
-    use baton_core::handoffs::accepting::Answered;
-    use baton_core::handoffs::checkpoint::Saved;
-    use baton_core::handoffs::complete::Paper;
-    use baton_core::handoffs::offering::Offered;
-    use baton_core::notes::{Noted, Notes};
-    use baton_core::refusal::Held;
-    use baton_core::sessions::Ended;
-    use baton_core::state::drafts::{Discarded, Published};
-    use baton_core::state::{Got, Names, Written};
-    use baton_core::subagents::Stopped;
-    use baton_core::tasks::Moved;
-    use baton_core::tasks::adding::Added;
-    use baton_core::tasks::refused::Nothing;
-    use baton_core::tasks::taking::Taken;
-    use baton_engine::checking::Verdicts;
-    use baton_engine::handing::{HandoffList, Received, ShownHandoff};
-    use baton_engine::listing::{ClaimList, Story};
-    use baton_engine::sessions::{Credentials, Seat, Seats};
-    use baton_engine::state::{History, Version};
-    use baton_engine::tasking::showing::{ShownTask, TaskList};
-    use schemars::schema_for;
-
-    json!({
-        "claim": schema_for!(Granted),
-        "claim, refused": schema_for!(Held),
-        "release": schema_for!(Released),
-        "renew": schema_for!(Renewed),
-        "ask": schema_for!(Asked),
-        "revoke": schema_for!(Revoked),
-        "check": schema_for!(Verdicts),
-        "claims": schema_for!(ClaimList),
-        "why": schema_for!(Story),
-        "task add": schema_for!(Added),
-        "task take": schema_for!(Taken),
-        "task take, refused with nothing_ready": schema_for!(Nothing),
-        "task checkpoint": schema_for!(Saved),
-        "task show": schema_for!(ShownTask),
-        "task list, ready, blocked": schema_for!(TaskList),
-        "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),
-        "handoff offer": schema_for!(Offered),
-        "handoff offer --file": schema_for!(Paper),
-        "handoff accept": schema_for!(Received),
-        "handoff decline": schema_for!(Answered),
-        "handoff list": schema_for!(HandoffList),
-        "handoff show": schema_for!(ShownHandoff),
-        "state get": schema_for!(Got),
-        "state set, append, merge, delete": schema_for!(Written),
-        "state list": schema_for!(Names),
-        "state history": schema_for!(History),
-        "state watch": schema_for!(Version),
-        "state publish": schema_for!(Published),
-        "state discard": schema_for!(Discarded),
-        "once": schema_for!(super::once::Reply),
-        "note": schema_for!(Noted),
-        "notes": schema_for!(Notes),
-        "session start": schema_for!(Credentials),
-        "session end": schema_for!(Ended),
-        "session list": schema_for!(Seats),
-        "session whoami": schema_for!(Seat),
-        "session agent-stop": schema_for!(Stopped),
-        "session call": schema_for!(Called),
-    })
 }

@@ -11,9 +11,9 @@ use baton_engine::sessions::{self, Credentials, Seat, SeatState, Seats};
 use baton_engine::{api, whoami};
 use clap::Subcommand;
 
-use super::claims::notices_words;
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
+use crate::news::notices_words;
 use crate::render::{self, Paint, paint, shown, table};
 
 #[derive(Debug, Subcommand)]

@@ -18,9 +18,9 @@ use baton_engine::state::{self, History, Past};
 use clap::Subcommand;
 use serde_json::Value as Json;
 
-use super::claims::notices_words;
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome, remark};
+use crate::news::notices_words;
 use crate::render::{Paint, ago, json_shown, paint, shown, table};
 use crate::words::{Problem, word};
 

@@ -44,6 +44,7 @@ pub(crate) fn run(common: &Common, wanted: &Status) -> Outcome {
         text.push('\n');
         text
     });
+    desk.tell_of_gates();
     Ok(ExitCode::SUCCESS)
 }
 

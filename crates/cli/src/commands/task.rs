@@ -1,5 +1,5 @@
-//! `task add`, `list`, `show`, `ready`, `blocked`, `take`, `update` and the verbs that end an
-//! attempt.
+//! `task add`, `list`, `show`, `ready`, `blocked`, `take`, `update`, the verbs that end an attempt
+//! and those of review.
 //!
 //! Owns the words of their answers; what may happen is decided in `baton_core::tasks`. Filing,
 //! changing and cancelling need no session; working does.
@@ -11,20 +11,25 @@ use std::process::ExitCode;
 
 use baton_core::tasks::adding::Added;
 use baton_core::tasks::choosing::{Considered, Verdict};
+use baton_core::tasks::reviewing::judging::Judged;
 use baton_core::tasks::similar::Similar;
 use baton_core::tasks::taking::{Taken, TakenTask};
 use baton_core::tasks::{BODY_BYTES_MAX, Moved};
-use baton_engine::api::{handoffs, tasks as api};
+use baton_engine::api::{handoffs, reviews, tasks as api};
 use baton_engine::failure::Failure;
+use baton_engine::reviewing;
 use baton_engine::tasking::{self, showing};
 use baton_engine::whoami;
 use clap::Subcommand;
 
-use super::claims::{granted_words, notices_words};
+use super::claims::granted_words;
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
+use crate::news::notices_words;
 use crate::render::{self, Paint, paint, shown};
 use crate::words::Problem;
+
+pub(crate) use pages::quoted;
 
 pub(crate) mod pages;
 
@@ -62,6 +67,14 @@ pub(crate) enum Task {
     Block(api::Block),
     /// Put a task aside
     Park(api::Park),
+    /// Hand in a commit for review
+    Submit(reviews::Submit),
+    /// Take back what was handed in
+    Withdraw(reviews::Withdraw),
+    /// Approve what was handed in
+    Approve(reviews::Approve),
+    /// Reject what was handed in, saying what must change
+    Reject(reviews::Reject),
     /// Finish a task, saying what is done and what is not
     Done(api::Done),
     /// Give up an attempt
@@ -72,27 +85,55 @@ pub(crate) enum Task {
     Cancel(api::Change),
     /// Make a task open again
     Reopen(api::Change),
+    /// Tasks whose attempts are used up
+    Dead {
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        limit: usize,
+    },
+    /// Give a task new attempts (a person's right)
+    Revive(reviews::Revive),
 }
 
 pub(crate) fn run(common: &Common, command: Task) -> Outcome {
     // Those who file or change need not be a session; one that is shown is proven all the same.
-    let anyone = || Desk::open_as(common, whoami::actor);
-    let worker = || Desk::open_to_act(common);
+    let mut desk = match &command {
+        Task::List(_) | Task::Show { .. } | Task::Ready { .. } | Task::Blocked { .. } => {
+            Desk::open(common)?
+        }
+        Task::Dead { .. } => Desk::open(common)?,
+        Task::Take(_) | Task::Done(_) | Task::Fail(_) | Task::Submit(_) | Task::Checkpoint(_) => {
+            Desk::open_to_act(common)?
+        }
+        _ => Desk::open_as(common, whoami::actor)?,
+    };
+    let outcome = serve(&mut desk, command);
+    desk.tell_of_gates();
+    outcome
+}
+
+fn serve(desk: &mut Desk, command: Task) -> Outcome {
     match command {
-        Task::Add(wanted) => add(&mut anyone()?, wanted),
-        Task::List(wanted) => list(&mut Desk::open(common)?, &wanted),
-        Task::Show { task } => show(&mut Desk::open(common)?, &task),
-        Task::Ready { limit } => ready(&mut Desk::open(common)?, limit),
-        Task::Blocked { limit } => blocked(&mut Desk::open(common)?, limit),
-        Task::Take(wanted) => take(&mut worker()?, &wanted),
-        Task::Update(wanted) => update(&mut anyone()?, wanted),
-        Task::Block(wanted) => move_it(&mut anyone()?, &wanted, "blocked", tasking::block),
-        Task::Park(wanted) => move_it(&mut anyone()?, &wanted, "parked", tasking::park),
-        Task::Done(wanted) => move_it(&mut worker()?, &wanted, "done", tasking::done),
-        Task::Fail(wanted) => move_it(&mut worker()?, &wanted, "given up", tasking::fail),
-        Task::Checkpoint(wanted) => super::handoff::checkpoint(&mut worker()?, &wanted),
-        Task::Cancel(wanted) => move_it(&mut anyone()?, &wanted, "cancelled", tasking::cancel),
-        Task::Reopen(wanted) => move_it(&mut anyone()?, &wanted, "reopened", tasking::reopen),
+        Task::Add(wanted) => add(desk, wanted),
+        Task::List(wanted) => list(desk, &wanted),
+        Task::Show { task } => show(desk, &task),
+        Task::Ready { limit } => ready(desk, limit),
+        Task::Blocked { limit } => blocked(desk, limit),
+        Task::Dead { limit } => dead(desk, limit),
+        Task::Take(wanted) => take(desk, &wanted),
+        Task::Update(wanted) => update(desk, wanted),
+        Task::Block(wanted) => move_it(desk, &wanted, "blocked", tasking::block),
+        Task::Park(wanted) => move_it(desk, &wanted, "parked", tasking::park),
+        Task::Submit(wanted) => move_it(desk, &wanted, "submitted", reviewing::submit),
+        Task::Withdraw(wanted) => move_it(desk, &wanted, "withdrawn", reviewing::withdraw),
+        Task::Approve(wanted) => judge(desk, &wanted, reviewing::approve),
+        Task::Reject(wanted) => judge(desk, &wanted, reviewing::reject),
+        Task::Done(wanted) => move_it(desk, &wanted, "done", tasking::done),
+        Task::Fail(wanted) => move_it(desk, &wanted, "given up", tasking::fail),
+        Task::Checkpoint(wanted) => super::handoff::checkpoint(desk, &wanted),
+        Task::Cancel(wanted) => move_it(desk, &wanted, "cancelled", tasking::cancel),
+        Task::Reopen(wanted) => move_it(desk, &wanted, "reopened", tasking::reopen),
+        Task::Revive(wanted) => move_it(desk, &wanted, "revived", reviewing::revive),
     }
 }
 
@@ -161,14 +202,33 @@ fn update(desk: &mut Desk, mut wanted: api::Update) -> Outcome {
 }
 
 /// A deed of the engine that moves one task.
-type Deed<W> = fn(
+type Deed<W, T> = fn(
     &mut baton_engine::workspace::Workspace,
     &baton_core::context::Actor,
     &W,
     Option<&str>,
-) -> Result<Moved, Failure>;
+) -> Result<T, Failure>;
 
-fn move_it<W>(desk: &mut Desk, wanted: &W, verb: &str, deed: Deed<W>) -> Outcome {
+fn judge<W>(desk: &mut Desk, wanted: &W, deed: Deed<W, Judged>) -> Outcome {
+    let Desk { workspace, actor, operation, .. } = desk;
+    let judged = deed(workspace, actor, wanted, operation.as_deref())?;
+    desk.answer(&judged, judged_words);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn judged_words(judged: &Judged, colour: bool) -> String {
+    let verb = if judged.approves { "approved" } else { "rejected" };
+    let mut text = moved_words(&judged.moved, verb, colour);
+    for holder in &judged.waits_for {
+        let _ = writeln!(text, "it counts when {} has said its word", shown(&holder.name));
+    }
+    if let Some(gate) = &judged.gate {
+        let _ = writeln!(text, "a person decides {gate} (baton gate show {gate})");
+    }
+    text
+}
+
+fn move_it<W>(desk: &mut Desk, wanted: &W, verb: &str, deed: Deed<W, Moved>) -> Outcome {
     let Desk { workspace, actor, operation, .. } = desk;
     let moved = deed(workspace, actor, wanted, operation.as_deref())?;
     desk.answer(&moved, |moved: &Moved, colour| moved_words(moved, verb, colour));
@@ -215,15 +275,21 @@ fn taken_words(taken: &Taken, colour: bool) -> String {
         text.push_str(&granted_words(granted, colour));
     }
     let first = &taken.first.task;
-    let next = format!("baton task done {first} --report-done '…' --report-not-done '…'");
+    let next = match &taken.first.review {
+        Some(_) => {
+            format!("baton task approve {first}, or baton task reject {first} --feedback '…'")
+        }
+        None => format!("baton task done {first} --report-done '…' --report-not-done '…'"),
+    };
     let _ = writeln!(text, "{}: {next}", paint("next", Paint::Cyan, colour));
     text + &notices_words(&taken.notices, colour)
 }
 
 fn one_taken(task: &TakenTask, colour: bool) -> String {
+    let verb = if task.review.is_some() { "reviews" } else { "took" };
     let mut text = format!(
         "{} {} \"{}\", attempt {} of {}, token {}, until {}\n",
-        paint("took", Paint::Green, colour),
+        paint(verb, Paint::Green, colour),
         paint(task.task.as_str(), Paint::Bold, colour),
         shown(&task.title),
         task.attempt,
@@ -231,6 +297,13 @@ fn one_taken(task: &TakenTask, colour: bool) -> String {
         task.token,
         render::until(task.expires_at)
     );
+    if let Some(review) = &task.review {
+        let (commit, by) = (shown(&review.commit), shown(&review.by.name));
+        let _ = writeln!(text, "  commit {commit} by {by}, handed in {}", render::ago(review.at));
+        for verdict in &review.verdicts {
+            let _ = writeln!(text, "  {}", pages::verdict_words(verdict));
+        }
+    }
     if !task.paths.is_empty() {
         let _ = writeln!(text, "  paths: {}", render::resources(&task.paths));
     }
@@ -246,8 +319,13 @@ fn one_taken(task: &TakenTask, colour: bool) -> String {
     if let Some(last) = task.handoffs.last() {
         let _ = writeln!(text, "  handed over before: baton handoff show {}", last.handoff);
     }
+    for said in &task.feedback {
+        let by = shown(&said.by.name);
+        let _ = writeln!(text, "  feedback of {by} on attempt {}", said.attempt);
+        text.push_str(&quoted(&said.text));
+    }
     if let Some(body) = &task.body {
-        text.push_str(&pages::quoted(body));
+        text.push_str(&quoted(body));
     }
     text
 }
@@ -302,6 +380,12 @@ fn ready(desk: &mut Desk, limit: usize) -> Outcome {
 fn blocked(desk: &mut Desk, limit: usize) -> Outcome {
     let found = showing::blocked(&mut desk.workspace, limit)?;
     desk.answer(&found, pages::blocked_table);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn dead(desk: &mut Desk, limit: usize) -> Outcome {
+    let found = showing::dead(&mut desk.workspace, limit)?;
+    desk.answer(&found, |found, colour| pages::table_of(found, "no dead letters", colour));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,8 +3,9 @@
 //! Each names the task, who has it or how it stands, and one step that is safe and helps. The
 //! documents carry the same as data.
 
-use baton_core::task::Owner;
+use baton_core::task::{Owner, State};
 use baton_core::tasks::refused::{Brief, Nothing, Refused};
+use baton_core::time::Moment;
 use serde_json::{Value, json};
 
 use crate::render::{self, counted, shown};
@@ -14,13 +15,14 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
     match refused {
         Refused::Unknown { task, near } => unknown(task, near),
         Refused::NothingReady(nothing) => nothing_ready(nothing),
-        Refused::HasTask { task, since } => (
-            format!("you work on {} since {}", named(task), render::until(*since)),
-            format!(
-                "baton task done {0}, baton task park {0} --next '…', or baton handoff offer {0}",
-                task.task
-            ),
-            json!({ "task": task, "since": since }),
+        Refused::HasTask { task, state, since } => has_task(task, *state, *since),
+        Refused::OwnWork { .. } | Refused::NotForYou { .. } | Refused::OtherCommit { .. } => {
+            review(refused)
+        }
+        Refused::NoCommit { commit } => (
+            format!("there is no commit {:?} here", shown(commit)),
+            "git log --oneline, to see what there is".to_owned(),
+            json!({ "commit": commit }),
         ),
         Refused::WrongState { .. } => wrong_state(refused),
         Refused::Owned { verb, task, owner } => {
@@ -66,6 +68,52 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             "say it in a few words; \"nothing\" is an answer where there is none".to_owned(),
             json!({}),
         ),
+    }
+}
+
+fn has_task(task: &Brief, state: State, since: Moment) -> (String, String, Value) {
+    let (does, next) = match state {
+        State::Review => ("review", format!("baton task approve {0}, or reject {0}", task.task)),
+        _ => (
+            "work on",
+            format!(
+                "baton task done {0}, baton task park {0} --next '…', or baton handoff offer {0}",
+                task.task
+            ),
+        ),
+    };
+    let message = format!("you {does} {} since {}", named(task), render::until(since));
+    (message, next, json!({ "task": task, "state": state, "since": since }))
+}
+
+/// Who may judge what.
+fn review(refused: &Refused) -> (String, String, Value) {
+    match refused {
+        Refused::OwnWork { task } => (
+            format!("{} is your own work: another session reviews it, or a person", named(task)),
+            "baton task take, which finds other work".to_owned(),
+            json!({ "task": task }),
+        ),
+        Refused::NotForYou { task, to, yours } => {
+            let yours_words = match yours {
+                Some(yours) => format!("your role is {}", shown(yours)),
+                None => "you have no role".to_owned(),
+            };
+            let message =
+                format!("{} is to be reviewed by {}; {yours_words}", named(task), shown(to));
+            let next = "baton task take, which finds one for you".to_owned();
+            (message, next, json!({ "task": task, "to": to, "yours": yours }))
+        }
+        Refused::OtherCommit { task, given, current } => (
+            format!(
+                "commit {} of {} is not what stands submitted: that is {current}",
+                shown(given),
+                named(task)
+            ),
+            format!("baton task show {}", task.task),
+            json!({ "task": task, "given": given, "current": current }),
+        ),
+        other => (other.to_string(), "baton task list".to_owned(), json!({})),
     }
 }
 
@@ -135,6 +183,11 @@ fn passive(verb: &str) -> &str {
         "update" => "be changed",
         "hand over" => "be handed over",
         "checkpoint" => "be saved",
+        "submit" => "be submitted",
+        "approve" => "be approved",
+        "reject" => "be rejected",
+        "withdraw" => "be withdrawn",
+        "revive" => "be revived",
         other => other,
     }
 }
@@ -157,6 +210,8 @@ fn nothing_ready(nothing: &Nothing) -> (String, String, Value) {
     for (count, what) in [
         (nothing.ready, "ready for other roles"),
         (nothing.active, "active"),
+        (nothing.review, "in review"),
+        (nothing.waiting, "waiting for a person"),
         (nothing.blocked, "blocked"),
         (nothing.parked, "parked"),
         (nothing.failed, "failed"),

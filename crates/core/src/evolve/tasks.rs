@@ -7,9 +7,10 @@ use super::change;
 use crate::event::Event;
 use crate::handoff::{Handoff, Offer};
 use crate::id::TaskId;
+use crate::sessions::Session;
 use crate::task::dossier::Dossier;
 use crate::task::tally::Tally;
-use crate::task::{Move, Standing, Task};
+use crate::task::{Move, Standing, Submission, Task};
 use crate::view::{Record, Records, Unreadable, get, put};
 
 pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
@@ -51,10 +52,12 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
         }),
         Event::TasksRenewed { tasks, at } => tasks.iter().try_for_each(|renewal| {
             change(records, renewal.task.as_str(), |task: &mut Task| {
-                let owner = task.standing.owner.as_mut();
-                if let Some(owner) = owner.filter(|owner| owner.token == renewal.token) {
-                    owner.renewed_at = *at;
-                    owner.expires_at = renewal.expires_at;
+                let reviewers = task.submission.as_mut().map(|one| &mut one.reviewers);
+                let seats = task.standing.owner.iter_mut();
+                let mut seats = seats.chain(reviewers.into_iter().flatten());
+                if let Some(seat) = seats.find(|seat| seat.token == renewal.token) {
+                    seat.renewed_at = *at;
+                    seat.expires_at = renewal.expires_at;
                 }
             })
         }),
@@ -95,6 +98,52 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
         }),
         _ => Ok(()),
     }
+}
+
+/// What happens to a submission. The author's session knows of it, so that a claim of anybody else
+/// need not look.
+pub(super) fn review(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::TaskSubmitted { task, submission } => {
+            change(records, submission.by.session.as_str(), |session: &mut Session| {
+                session.submissions.retain(|known| known != task);
+                session.submissions.push(task.clone());
+            })?;
+            turn(records, task, |task| task.submission = Some(submission.clone()))
+        }
+        Event::SubmissionEnded { task, session, gone } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.submissions.retain(|known| known != task);
+            })?;
+            turn(records, task, |task| task.submission = task.submission.take().filter(|_| !gone))
+        }
+        Event::ReviewTaken { task, reviewer } => submission(records, task, |submission| {
+            submission.left(std::slice::from_ref(&reviewer.session));
+            submission.reviewers.push(reviewer.clone());
+        }),
+        Event::ReviewsEnded { task, sessions, .. } => {
+            submission(records, task, |submission| submission.left(sessions))
+        }
+        Event::TaskJudged { task, verdict } => {
+            submission(records, task, |submission| submission.judged(verdict))
+        }
+        Event::TaskFeedback { task, feedback } => {
+            write(records, task, |dossier| dossier.said(feedback))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn submission(
+    records: &mut dyn Records,
+    id: &TaskId,
+    edit: impl FnOnce(&mut Submission),
+) -> Result<(), Unreadable> {
+    turn(records, id, |task| {
+        if let Some(submission) = &mut task.submission {
+            edit(submission);
+        }
+    })
 }
 
 fn moved(

@@ -156,8 +156,8 @@ impl Table {
         });
         match busy {
             Some(own) => {
-                let (task, since) = (Brief::from(own), own.standing.since);
-                Err(TaskRefused::HasTask { task, since }.into())
+                let (task, state, since) = (Brief::from(own), own.state(), own.standing.since);
+                Err(TaskRefused::HasTask { task, state, since }.into())
             }
             None => Ok(()),
         }

@@ -247,15 +247,12 @@ fn exhaust(
     handoff: Handoff,
     context: &Context,
 ) -> Result<(Vec<Event>, Offered), Refusal> {
-    let task = &table.task;
+    let mut task = table.task.clone();
     let why = "it was to be handed over again with no new commit, result or passed check";
-    let lost = lose(task, Move::NoProgress, why, context);
-    let (state, used) = match &lost {
-        Event::TaskMoved { standing, .. } => (standing.state, standing.attempts_used),
-        _ => (task.state(), task.standing.attempts_used),
-    };
-    let mut events = vec![Event::HandoffOffered { handoff: handoff.clone() }, lost];
-    events.extend(let_go(view, task, context)?.0);
+    let mut events = vec![Event::HandoffOffered { handoff: handoff.clone() }];
+    lose(view, &mut task, Move::NoProgress, why, &mut events, context)?;
+    events.extend(let_go(view, &table.task, context)?.0);
     let notices = table.activity(context, &mut events);
-    Ok((events, offered(task, handoff, state, used, notices)))
+    let (state, used) = (task.state(), task.standing.attempts_used);
+    Ok((events, offered(&task, handoff, state, used, notices)))
 }

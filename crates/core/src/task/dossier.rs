@@ -18,6 +18,8 @@ use crate::view::{Index, Kind, Record};
 pub const ATTEMPTS_KEPT: usize = 50;
 /// Older checkpoints are in the journal only.
 pub const CHECKPOINTS_KEPT: usize = 5;
+/// Older feedback is in the journal only.
+pub const FEEDBACK_KEPT: usize = 50;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dossier {
@@ -121,6 +123,12 @@ impl Dossier {
         let surplus = (self.checkpoints.len() + 1).saturating_sub(CHECKPOINTS_KEPT);
         self.checkpoints.drain(..surplus);
         self.checkpoints.push(checkpoint.clone());
+    }
+
+    pub(crate) fn said(&mut self, feedback: &Feedback) {
+        let surplus = (self.feedback.len() + 1).saturating_sub(FEEDBACK_KEPT);
+        self.feedback.drain(..surplus);
+        self.feedback.push(feedback.clone());
     }
 
     /// The attempt of `owner` ended, and the task moved to `standing`.

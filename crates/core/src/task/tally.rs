@@ -15,6 +15,9 @@ pub struct Tally {
     /// How many were ever made: the last number that was given out.
     pub made: u64,
     pub states: BTreeMap<State, u64>,
+    /// How many gates were ever opened: the last number that was given out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gates: u64,
     /// Only phases with unfinished tasks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phases: BTreeMap<u16, InPhase>,
@@ -25,6 +28,11 @@ pub struct InPhase {
     pub unfinished: u64,
     /// Those of them that nothing but the phase holds back.
     pub open: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Tally {

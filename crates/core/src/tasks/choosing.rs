@@ -108,6 +108,20 @@ pub struct Conflict {
     pub task: Option<TaskId>,
 }
 
+impl Considered {
+    /// A task that is taken to be reviewed: its paths are in nobody's way.
+    pub(crate) fn review(task: &Task) -> Self {
+        Self {
+            task: task.task.clone(),
+            title: task.title.clone(),
+            priority: task.priority,
+            unblocks: task.unblocks,
+            verdict: Verdict::Chosen,
+            conflict: None,
+        }
+    }
+}
+
 /// Where candidates come from.
 pub(crate) struct Offer<'a> {
     pub(crate) role: Option<&'a str>,

@@ -103,6 +103,11 @@ pub fn update(
     if table.task.state().is_finished() {
         return Err(table.wrong_state("update"));
     }
+    let raises = request.edit.max_attempts.is_some_and(|max| max > table.task.max_attempts);
+    if raises && table.task.standing.attempts_used > 0 && !context.actor.person {
+        let what = format!("more attempts for {}, which has used some,", table.task.task);
+        return Err(Refusal::NeedsPerson { what });
+    }
     let mut events = Vec::new();
     let id = table.task.task.clone();
     if request.edit != Edit::default() {

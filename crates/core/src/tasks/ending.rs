@@ -7,14 +7,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::editing::{refuse, tie, told};
+use super::editing::{Edit, refuse, tie, told};
 use super::refused::Refused;
+use super::reviewing;
 use super::{
     Moved, REPORT_BYTES_MAX, RESULT_BYTES_MAX, TEXT_BYTES_MAX, Table, finish, fits, graph, let_go,
-    lose, moved, says,
+    lose, moved, says, shift,
 };
 use crate::context::Context;
 use crate::event::Event;
+use crate::gates::deciding;
 use crate::id::{TaskId, Token};
 use crate::refusal::Refusal;
 use crate::task::dossier::Report;
@@ -72,17 +74,20 @@ fn conclude(
     context: &Context,
 ) -> Result<(Vec<Event>, Moved), Refusal> {
     let task = &table.task;
+    let mut over = task.clone();
     let standing = Standing {
         state,
         since: context.now,
-        owner: None,
-        not_before: None,
         blocked_on: None,
         why,
         next_action: None,
-        ..task.standing.clone()
+        ..task.standing.free()
     };
-    events.push(moved(task, how, standing));
+    deciding::moot(task, &format!("{} is {}", task.task, state.name()), &mut events, context);
+    if matches!(task.state(), State::Review | State::Waiting) {
+        reviewing::end_submission(&mut over, false, &mut events);
+    }
+    shift(&mut over, how, standing, &mut events);
     let (let_go, released) = let_go(view, task, context)?;
     events.extend(let_go);
     let (followed, woken) = finish(view, task, context)?;
@@ -122,14 +127,19 @@ pub fn fail(
     if table.task.state() != State::Active {
         return Err(table.wrong_state("fail"));
     }
-    let task = &table.task;
-    let event = match request.class {
-        Class::Failed => lose(task, Move::Failed, &request.why, context),
-        Class::RateLimited => hold_up(task, Move::RateLimited, &request.why, context),
-        Class::Auth => hold_up(task, Move::Auth, &request.why, context),
-        Class::Killed => hold_up(task, Move::Killed, &request.why, context),
+    let mut task = table.task.clone();
+    let mut events = Vec::new();
+    let how = match request.class {
+        Class::Failed => {
+            lose(view, &mut task, Move::Failed, &request.why, &mut events, context)?;
+            return leave(view, &table, events, context);
+        }
+        Class::RateLimited => Move::RateLimited,
+        Class::Auth => Move::Auth,
+        Class::Killed => Move::Killed,
     };
-    leave(view, &table, vec![event], context)
+    events.push(hold_up(&task, how, &request.why, context));
+    leave(view, &table, events, context)
 }
 
 /// No attempt: it is offered again after a while that doubles each time.
@@ -138,11 +148,10 @@ fn hold_up(task: &Task, how: Move, why: &str, context: &Context) -> Event {
     let standing = Standing {
         state: State::Parked,
         since: context.now,
-        owner: None,
         not_before: Some(context.now + Span(doubled.min(BACK_OFF_MAX.0))),
         why: Some(why.to_owned()),
         held_up: task.standing.held_up.saturating_add(1),
-        ..task.standing.clone()
+        ..task.standing.free()
     };
     moved(task, how, standing)
 }
@@ -205,11 +214,10 @@ pub fn park(
     let standing = Standing {
         state: State::Parked,
         since: context.now,
-        owner: None,
         not_before: request.back_in.map(|span| context.now + span),
         why: None,
         next_action: Some(request.next.clone()),
-        ..task.standing.clone()
+        ..task.standing.free()
     };
     let event = moved(task, Move::Parked, standing);
     leave(view, &table, vec![event], context)
@@ -239,14 +247,8 @@ pub fn block(
         }
         _ => return Err(refuse(task, "block")),
     }
-    let mut standing = Standing {
-        state: State::Blocked,
-        since: context.now,
-        owner: None,
-        not_before: None,
-        why: None,
-        ..task.standing.clone()
-    };
+    let mut standing =
+        Standing { state: State::Blocked, since: context.now, why: None, ..task.standing.free() };
     let mut events = Vec::new();
     if let Some(on) = TaskId::parse(&request.on) {
         let ties = tie(view, task, std::slice::from_ref(&request.on))?;
@@ -282,6 +284,10 @@ pub fn cancel(
     if table.task.state().is_finished() {
         return Err(table.wrong_state("cancel"));
     }
+    if table.task.state() == State::Waiting && !context.actor.person {
+        let what = format!("cancelling {}, which waits for a person,", table.task.task);
+        return Err(Refusal::NeedsPerson { what });
+    }
     let why = request.why.clone();
     conclude(view, &table, Move::Cancelled, State::Cancelled, why, Vec::new(), context)
 }
@@ -298,9 +304,8 @@ pub fn reopen(
     table.may_change("reopen", request.token, context)?;
     let task = &table.task;
     match task.state() {
-        State::Failed if !context.actor.person => {
-            let what = format!("reviving {}, whose attempts are used up,", task.task);
-            return Err(Refusal::NeedsPerson { what });
+        State::Failed | State::Cancelled if spent(task) && !context.actor.person => {
+            return Err(revive_needs_person(task));
         }
         State::Waiting if !context.actor.person => {
             let what = format!("going on with {}, which waits for a person,", task.task);
@@ -312,22 +317,113 @@ pub fn reopen(
     }
     let mut events = Vec::new();
     let pending = waits_again(view, task, &mut events)?;
-    let again = matches!(task.state(), State::Done | State::Cancelled | State::Failed);
+    // Cancelling and reopening must not be a way around the number of attempts.
+    let again = match task.state() {
+        State::Done | State::Failed => true,
+        State::Cancelled => context.actor.person,
+        _ => false,
+    };
     let standing = Standing {
         state: if pending.is_empty() { State::Open } else { State::Blocked },
         attempts_used: if again { 0 } else { task.standing.attempts_used },
         blocked_on: None,
-        not_before: None,
-        owner: None,
         since: context.now,
         why: request.why.clone(),
-        ..task.standing.clone()
+        ..task.standing.free()
     };
     let mut after = task.clone();
     after.standing = standing.clone();
     events.push(moved(task, Move::Reopened, standing));
     let notices = table.activity(context, &mut events);
     Ok((events, Moved { notices, ..told(&after) }))
+}
+
+fn spent(task: &Task) -> bool {
+    task.state() == State::Failed || task.standing.attempts_used >= task.max_attempts
+}
+
+fn revive_needs_person(task: &Task) -> Refusal {
+    let what = format!("reviving {}, whose attempts are used up,", task.task);
+    Refusal::NeedsPerson { what }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Revive {
+    pub task: String,
+    /// So many attempts from now on; as many as it had when not given.
+    pub attempts: Option<u32>,
+    pub why: String,
+}
+
+/// A person gives a task new attempts that had used up its own.
+pub fn revive(
+    view: &dyn View,
+    request: &Revive,
+    context: &Context,
+) -> Result<(Vec<Event>, Moved), Refusal> {
+    says("reason", &request.why, TEXT_BYTES_MAX)?;
+    super::adding::shape(None, None, request.attempts)?;
+    let table = Table::read(view, &request.task, context)?;
+    if !context.actor.person {
+        return Err(revive_needs_person(&table.task));
+    }
+    if table.task.state() != State::Failed && !table.task.standing.exhausted {
+        return Err(table.wrong_state("revive"));
+    }
+    let mut events = Vec::new();
+    let mut task = table.task.clone();
+    deciding::moot(&task, "a person revived it", &mut events, context);
+    revived(&mut task, request.attempts, &request.why, &mut events, context);
+    let notices = table.activity(context, &mut events);
+    Ok((events, Moved { notices, ..told(&task) }))
+}
+
+/// It begins anew, with everything that was said about it.
+pub(crate) fn revived(
+    task: &mut Task,
+    attempts: Option<u32>,
+    why: &str,
+    events: &mut Vec<Event>,
+    context: &Context,
+) {
+    if let Some(max_attempts) = attempts {
+        let edit = Edit { max_attempts: Some(max_attempts), ..Edit::default() };
+        edit.apply(task);
+        events.push(Event::TaskEdited { task: task.task.clone(), edit });
+    }
+    let standing = Standing {
+        state: task.at_rest(),
+        since: context.now,
+        attempts_used: 0,
+        held_up: 0,
+        passed_on: false,
+        why: Some(why.to_owned()),
+        ..task.standing.free()
+    };
+    shift(task, Move::Revived, standing, events);
+}
+
+/// A person decided that it will not be done.
+pub(crate) fn cancelled(
+    view: &dyn View,
+    task: &mut Task,
+    why: &str,
+    events: &mut Vec<Event>,
+    context: &Context,
+) -> Result<Vec<TaskId>, Refusal> {
+    deciding::moot(task, "it is cancelled", events, context);
+    let standing = Standing {
+        state: State::Cancelled,
+        since: context.now,
+        blocked_on: None,
+        why: Some(why.to_owned()),
+        next_action: None,
+        ..task.standing.free()
+    };
+    shift(task, Move::Cancelled, standing, events);
+    let (followed, woken) = finish(view, task, context)?;
+    events.extend(followed);
+    Ok(woken)
 }
 
 /// What a task that was finished must wait for now: some of it was finished meanwhile, and what

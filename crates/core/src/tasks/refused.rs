@@ -31,7 +31,13 @@ pub struct Nothing {
     /// Offered, but to sessions of other roles.
     pub ready: u64,
     pub active: u64,
+    /// Submitted: by this very session, for others, or being reviewed.
+    #[serde(default)]
+    pub review: u64,
     pub blocked: u64,
+    /// Waiting for a person.
+    #[serde(default)]
+    pub waiting: u64,
     pub parked: u64,
     pub failed: u64,
     /// When a parked task or a lease comes up next.
@@ -46,7 +52,7 @@ pub enum Refused {
     #[error("no task is ready")]
     NothingReady(Nothing),
     #[error("{} is not finished", task.task)]
-    HasTask { task: Brief, since: Moment },
+    HasTask { task: Brief, state: State, since: Moment },
     #[error("{} is {}", task.task, state.name())]
     WrongState {
         verb: &'static str,
@@ -70,6 +76,14 @@ pub enum Refused {
     },
     #[error("{} is for role {role}", task.task)]
     WrongRole { task: Brief, role: String, yours: Option<String> },
+    #[error("{} is your own work", task.task)]
+    OwnWork { task: Brief },
+    #[error("{} is for other reviewers", task.task)]
+    NotForYou { task: Brief, to: String, yours: Option<String> },
+    #[error("another commit of {} stands submitted", task.task)]
+    OtherCommit { task: Brief, given: String, current: String },
+    #[error("there is no commit {commit:?}")]
+    NoCommit { commit: String },
     #[error("tasks would wait for each other: {}", join(tasks))]
     Cycle { tasks: Vec<TaskId> },
     #[error("a task like this is filed already")]
@@ -88,7 +102,7 @@ fn join(tasks: &[TaskId]) -> String {
 impl Refused {
     pub fn class(&self) -> Class {
         match self {
-            Self::Stale { .. } => Class::Stale,
+            Self::Stale { .. } | Self::OtherCommit { .. } => Class::Stale,
             Self::TooMany { .. } | Self::SaysNothing { .. } => Class::Usage,
             _ => Class::Refused,
         }
@@ -103,7 +117,10 @@ impl Refused {
             Self::WrongState { .. } => "wrong_state",
             Self::Owned { .. } => "owned",
             Self::Stale { .. } => "stale_attempt",
-            Self::WrongRole { .. } => "wrong_role",
+            Self::WrongRole { .. } | Self::NotForYou { .. } => "wrong_role",
+            Self::OwnWork { .. } => "own_work",
+            Self::NoCommit { .. } => "unknown_commit",
+            Self::OtherCommit { .. } => "other_commit",
             Self::Cycle { .. } => "cycle",
             Self::Similar { .. } => "similar",
             Self::TooMany { .. } => "too_many",

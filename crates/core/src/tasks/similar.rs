@@ -135,6 +135,16 @@ pub fn score(one: &BTreeSet<String>, two: &BTreeSet<String>) -> Score {
     Score(jaccard.max(contained))
 }
 
+/// How much of all their words two texts share, in hundredths; all of it when they are the same.
+pub fn shared_words(one: &str, two: &str) -> Score {
+    if fold(one.trim()) == fold(two.trim()) {
+        return Score(100);
+    }
+    let (one, two) = (words(one), words(two));
+    let all = weight(one.union(&two));
+    Score(weight(one.intersection(&two)) * 100 / all.max(1))
+}
+
 /// Where titles like this one are found.
 pub(crate) fn queries(title: &str) -> Vec<Query> {
     telling_words(title).iter().map(|word| task::with_word(word, PER_WORD_MAX)).collect()

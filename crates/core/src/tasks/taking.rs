@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::choosing::{self, Candidate, Considered, Offer, Verdict, choose};
 use super::refused::{Brief, Nothing, Refused};
-use super::{TTL_DEFAULT, lose, moved, near, wrong_state};
-use crate::claim::{Mode, Scope};
+use super::reviewing;
+use super::reviewing::seats::{self, Reviewed};
+use super::{TTL_DEFAULT, lose, moved, near, shift, wrong_state};
+use crate::claim::{Holder, Mode, Scope};
 use crate::claims::{self, Granted};
 use crate::context::Context;
-use crate::event::Event;
+use crate::event::{EndOfReview, Event};
 use crate::handoff::Handoff;
 use crate::handoffs;
 use crate::id::{Fresh, TaskId, Token};
@@ -33,6 +35,8 @@ pub const COUNT_MAX: u32 = 50;
 const NOTICED_MAX: u32 = 64;
 /// How many of its own tasks a session is told of.
 const OWN_MAX: u32 = 16;
+/// How many submitted tasks a take looks at.
+const REVIEWS_MAX: u32 = 100;
 /// How many candidates are tried when their paths cannot be claimed.
 const CLAIMS_TRIED_MAX: usize = 8;
 
@@ -93,12 +97,15 @@ pub struct TakenTask {
     /// Every handoff of it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<Handoff>,
-    /// Everything reviewers said, oldest first.
+    /// Everything that was said against it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feedback: Vec<Feedback>,
     /// What was saved last by code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Checkpoint>,
+    /// It was taken to be reviewed, not to be worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Reviewed>,
 }
 
 /// Takes a task, or says that there is nothing to take.
@@ -117,8 +124,7 @@ pub fn take(
     if let Some(own) = counter.own.iter().find(|own| counter.holds(own, request, context))
         && !request.also
     {
-        let since = own.standing.since;
-        return Err(Refused::HasTask { task: Brief::from(own), since }.into());
+        return Err(has_task(own));
     }
     let (chosen, considered) = match named {
         Some(task) => (vec![task], Vec::new()),
@@ -151,6 +157,11 @@ pub fn take(
     Ok((events, Answer::Taken(Box::new(answer))))
 }
 
+pub(super) fn has_task(own: &Task) -> Refusal {
+    let (task, state, since) = (Brief::from(own), own.state(), own.standing.since);
+    Refused::HasTask { task, state, since }.into()
+}
+
 fn validate(request: &Request) -> Result<(), Refusal> {
     let max = if request.claim || request.task.is_some() { 1 } else { COUNT_MAX };
     if !(1..=max).contains(&request.count) {
@@ -164,8 +175,10 @@ fn validate(request: &Request) -> Result<(), Refusal> {
 struct Counter {
     caller: Caller,
     tally: Tally,
-    /// Attempts past their lease.
+    /// Attempts and reviews past their lease.
     run_out: Vec<Task>,
+    /// Submitted ones that nobody reviews, for this session among others.
+    to_review: Vec<Task>,
     /// Parked ones whose time has come.
     waking: Vec<Task>,
     own: Vec<Task>,
@@ -180,17 +193,35 @@ impl Counter {
             task::due(task::BY_WAKING, context.now, NOTICED_MAX),
             Query::equal(task::BY_OWNER, me.as_str(), OWN_MAX),
         ];
-        if let Some(id) = request.task.as_deref().and_then(TaskId::parse) {
-            queries.push(Query::get::<Task>(id.as_str()));
-            queries.push(Query::get::<Dossier>(id.as_str()));
+        let head = queries.len();
+        match request.task.as_deref().and_then(TaskId::parse) {
+            Some(id) => {
+                queries.push(Query::get::<Task>(id.as_str()));
+                queries.push(Query::get::<Dossier>(id.as_str()));
+            }
+            None => {
+                queries.push(task::to_review("", REVIEWS_MAX));
+                queries.push(task::to_review(&format!("session:{me}"), REVIEWS_MAX));
+            }
         }
         let (caller, answers) = Caller::read_with(view, context, &queries)?;
+        let mut to_review = Vec::new();
+        if request.task.is_none() && !request.claim {
+            for rows in &answers[head..] {
+                to_review.extend(only::<Task>(rows)?);
+            }
+            if let Some(role) = &caller.session.role {
+                let query = task::to_review(&format!("role:{role}"), REVIEWS_MAX);
+                to_review.extend(crate::view::scan::<Task>(view, query)?);
+            }
+        }
         let mut run_out: Vec<Task> = only(&answers[1])?;
-        run_out.retain(|task| task.owner().is_some_and(|owner| !owner.is_live(context)));
+        run_out.retain(|task| task.seats().any(|seat| !seat.is_live(context)));
         Ok(Self {
             caller,
             tally: only::<Tally>(&answers[0])?.pop().unwrap_or_default(),
             run_out,
+            to_review,
             waking: only(&answers[2])?,
             own: only(&answers[3])?,
         })
@@ -202,8 +233,8 @@ impl Counter {
 
     /// Is it an active task of the caller, other than the one that is asked for anew?
     fn holds(&self, own: &Task, request: &Request, context: &Context) -> bool {
-        own.state() == State::Active
-            && own.owner().is_some_and(|owner| owner.is_live(context))
+        let me = &self.caller.session.session;
+        own.seat_of(me).is_some_and(|seat| seat.is_live(context))
             && request.task.as_deref().and_then(TaskId::parse).as_ref() != Some(&own.task)
     }
 
@@ -224,18 +255,19 @@ impl Counter {
             events.extend(handoffs::unanswered(view, task, context)?);
         }
         let mut loose = Vec::new();
-        let mut apply = |task: &Task, event: Event| {
-            let mut task = task.clone();
-            if let Event::TaskMoved { standing, .. } = &event {
-                task.standing = standing.clone();
-            }
-            events.push(event);
-            loose.push(task);
-        };
         for task in run_out {
-            let anew = self.is_mine(task) && task.at_rest() == State::Open;
+            let mut task = task.clone();
+            if task.owner().is_none() {
+                let over = task.reviewers().iter().filter(|seat| !seat.is_live(context));
+                let gone: Vec<_> = over.map(|seat| seat.session.clone()).collect();
+                reviewing::left(view, &mut task, gone, EndOfReview::RanOut, events, context)?;
+                loose.push(task);
+                continue;
+            }
+            let anew = self.is_mine(&task) && task.at_rest() == State::Open;
             if !(anew && named.as_ref() == Some(&task.task)) {
-                apply(task, lose(task, Move::RanOut, "its lease ran out", context));
+                lose(view, &mut task, Move::RanOut, "its lease ran out", events, context)?;
+                loose.push(task);
             }
         }
         for task in &self.waking {
@@ -245,7 +277,9 @@ impl Counter {
                 not_before: None,
                 ..task.standing.clone()
             };
-            apply(task, moved(task, Move::Woken, standing));
+            let mut task = task.clone();
+            shift(&mut task, Move::Woken, standing, events);
+            loose.push(task);
         }
         Ok(loose)
     }
@@ -267,11 +301,14 @@ impl Counter {
         let Some(task) = now.map_or_else(|| get::<Task>(view, &id), |task| Ok(Some(task)))? else {
             return Err(near::unknown(view, text)?);
         };
+        if task.state() == State::Review {
+            seats::may_take(&task, &self.caller, context)?;
+            return Ok(task);
+        }
         match (task.owner(), task.state()) {
             (Some(owner), _) if self.is_mine(&task) => {
                 if owner.is_live(context) {
-                    let (task, since) = (Brief::from(&task), task.standing.since);
-                    return Err(Refused::HasTask { task, since }.into());
+                    return Err(has_task(&task));
                 }
             }
             (Some(owner), _) => {
@@ -311,10 +348,21 @@ impl Counter {
             me: &self.caller.session.session,
             explain: request.explain,
         };
-        let tries = if request.claim { CLAIMS_TRIED_MAX } else { request.count as usize };
+        // What is nearly finished comes before what is not begun.
+        let mut chosen = match request.claim {
+            true => Vec::new(),
+            false => seats::offered(&self.caller, &self.to_review, loose, request.count as usize),
+        };
+        let mut considered: Vec<Considered> = chosen.iter().map(Considered::review).collect();
+        let wanted = request.count as usize - chosen.len();
+        if wanted == 0 {
+            return Ok((chosen, considered));
+        }
+        let tries = if request.claim { CLAIMS_TRIED_MAX } else { wanted };
         let all = choose(view, &offer, tries, context)?;
-        let considered = if request.explain { choosing::considered(&all)? } else { Vec::new() };
-        let mut chosen = Vec::new();
+        if request.explain {
+            considered.extend(choosing::considered(&all)?);
+        }
         for (candidate, ..) in all.iter().filter(|(.., verdict)| *verdict == Verdict::Chosen) {
             let now = loose.iter().find(|task| task.task == candidate.task).cloned();
             let task = now.map_or_else(
@@ -335,6 +383,8 @@ impl Counter {
         Nothing {
             ready: tally.ready(),
             active: tally.count(State::Active),
+            review: tally.count(State::Review),
+            waiting: tally.count(State::Waiting),
             blocked: tally.count(State::Blocked) + tally.behind_phases(),
             parked: tally.count(State::Parked),
             failed: tally.count(State::Failed),
@@ -351,9 +401,9 @@ fn next_at(view: &dyn View, context: &Context) -> Result<Option<Moment>, Refusal
         let until = "\u{10ffff}".to_owned();
         let query = Query::Scan { index, from, until, after: None, limit: 1 };
         let first: Option<Task> = crate::view::scan(view, query)?.pop();
-        let at = first.and_then(|task| match task.owner() {
-            Some(owner) => Some(owner.expires_at),
-            None => task.standing.not_before,
+        let at = first.and_then(|task| {
+            let lease = task.seats().map(|seat| seat.expires_at).min();
+            lease.or(task.standing.not_before)
         });
         next = next.into_iter().chain(at).min();
     }
@@ -446,10 +496,35 @@ fn grant(
     events: &mut Vec<Event>,
     context: &Context,
 ) -> Result<TakenTask, Refusal> {
+    if task.state() == State::Review {
+        return seats::review(view, task, caller, events, context);
+    }
     let anew = task.owner().is_some();
     let attempt = task.standing.attempts_used + 1;
     let holder = caller.holder(context);
-    let owner = Owner {
+    let owner = seat(holder, attempt, caller, events, context);
+    let standing = Standing {
+        state: State::Active,
+        since: context.now,
+        owner: Some(owner.clone()),
+        attempt,
+        blocked_on: None,
+        why: None,
+        base: context.observed.head.clone(),
+        ..task.standing.free()
+    };
+    events.push(moved(task, if anew { Move::TakenAnew } else { Move::Taken }, standing));
+    given(view, task, &owner, None)
+}
+
+pub(super) fn seat(
+    holder: Holder,
+    attempt: u32,
+    caller: &Caller,
+    events: &[Event],
+    context: &Context,
+) -> Owner {
+    Owner {
         session: holder.session,
         name: holder.name,
         agent: holder.agent,
@@ -460,26 +535,22 @@ fn grant(
         renewed_at: context.now,
         expires_at: context.now + TTL_DEFAULT,
         ttl: TTL_DEFAULT,
-    };
-    let standing = Standing {
-        state: State::Active,
-        since: context.now,
-        owner: Some(owner.clone()),
-        attempt,
-        not_before: None,
-        blocked_on: None,
-        why: None,
-        base: context.observed.head.clone(),
-        offer: None,
-        ..task.standing.clone()
-    };
-    events.push(moved(task, if anew { Move::TakenAnew } else { Move::Taken }, standing));
+    }
+}
+
+/// Everything whoever has it now should know.
+pub(super) fn given(
+    view: &dyn View,
+    task: &Task,
+    owner: &Owner,
+    review: Option<Reviewed>,
+) -> Result<TakenTask, Refusal> {
     let dossier = get::<Dossier>(view, task.task.as_str())?;
     let dossier = dossier.unwrap_or_else(|| Dossier::of(task.task.clone()));
     let handoffs = handoffs::chain_of(view, &dossier)?;
     Ok(TakenTask {
         task: task.task.clone(),
-        attempt,
+        attempt: owner.attempt,
         token: owner.token,
         title: task.title.clone(),
         body: dossier.body,
@@ -492,5 +563,6 @@ fn grant(
         handoffs,
         feedback: dossier.feedback,
         checkpoint: dossier.checkpoints.last().cloned(),
+        review,
     })
 }

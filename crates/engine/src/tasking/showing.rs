@@ -7,7 +7,7 @@ use baton_core::claim::Holder;
 use baton_core::context::{Actor, Context, Observed};
 use baton_core::handoff::{Handoff, Offer};
 use baton_core::handoffs;
-use baton_core::id::{SessionId, TaskId, Token};
+use baton_core::id::{GateId, SessionId, TaskId, Token};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::task::dossier::{Checkpoint, Dossier, Feedback, Past};
@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::api::tasks as api;
 use crate::failure::Failure;
+use crate::gating;
 use crate::workspace::Workspace;
 
 /// How many records a list reads at the most.
@@ -58,6 +59,15 @@ pub struct ListedTask {
     pub priority: u8,
     pub since: Moment,
     pub next_action: Option<String>,
+    /// In review or waiting: whose work it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// Who reviews it now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviewers: Vec<String>,
+    /// The gates that hold it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Moment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,6 +173,9 @@ fn glance(task: &Task, tally: &Tally, context: &Context) -> ListedTask {
         priority: task.priority,
         since: task.standing.since,
         next_action: task.standing.next_action.clone(),
+        author: task.standing.author.as_ref().map(|author| author.name.clone()),
+        reviewers: task.reviewers().iter().map(|seat| seat.name.clone()).collect(),
+        gates: task.standing.held.clone(),
         not_before: task.standing.not_before,
         phase: task.phase,
         role: task.role.clone(),
@@ -246,14 +259,28 @@ pub fn ready(workspace: &mut Workspace, limit: usize) -> Result<TaskList, Failur
             task::all_of(task::READY, READ_MAX),
             task::due(task::BY_WAKING, context.now, READ_MAX),
             task::due(task::BY_LEASE, context.now, READ_MAX),
+            task::all_of(task::IN_REVIEW, READ_MAX),
         ] {
             found.extend(scan::<Task>(view, query)?);
         }
-        let over = |task: &Task| task.owner().is_none_or(|owner| !owner.is_live(context));
+        let over = |task: &Task| task.seats().all(|seat| !seat.is_live(context));
         found.retain(|task| {
             over(task) && !tally.holds_back(task.phase) && task.at_rest() == State::Open
         });
         found.sort_by_key(Task::order);
+        let listed = found.iter().map(|task| glance(task, &tally, context)).collect();
+        Ok(cut(listed, limit))
+    })
+}
+
+/// Tasks whose attempts are used up: those that wait for a person, and those that failed.
+pub fn dead(workspace: &mut Workspace, limit: usize) -> Result<TaskList, Failure> {
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        let tally = tally(view)?;
+        let mut found: Vec<Task> = scan(view, task::in_state(State::Waiting, READ_MAX))?;
+        found.retain(|task| task.standing.exhausted);
+        found.extend(scan::<Task>(view, task::in_state(State::Failed, READ_MAX))?);
+        found.sort_by_key(|task| task.standing.since);
         let listed = found.iter().map(|task| glance(task, &tally, context)).collect();
         Ok(cut(listed, limit))
     })
@@ -277,6 +304,7 @@ pub fn blocked(workspace: &mut Workspace, limit: usize) -> Result<TaskList, Fail
 
 /// Everything about one task.
 pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure> {
+    gating::look_by_itself(workspace, TaskId::parse(text).as_ref());
     workspace.look(&Actor::default(), Observed::default(), |view, context| {
         let id = TaskId::parse(text).map(|id| id.0).unwrap_or_default();
         let Some(task) = get::<Task>(view, &id)? else {

@@ -97,6 +97,7 @@ fn session(id: &str, name: &str) -> Session {
         expires_at: Moment(2),
         ttl: Span::seconds(1),
         calls: Vec::new(),
+        submissions: Vec::new(),
         life: Life::Live,
     }
 }

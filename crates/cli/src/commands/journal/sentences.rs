@@ -12,6 +12,7 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod gates;
 mod handoffs;
 mod shared;
 mod tasks;
@@ -70,6 +71,20 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::HandoffOffered { .. }
         | Event::HandoffDeclined { .. }
         | Event::HandoffEnded { .. } => handoffs::sentence(event, &actor, &who),
+        Event::TaskSubmitted { .. }
+        | Event::SubmissionEnded { .. }
+        | Event::ReviewTaken { .. }
+        | Event::ReviewsEnded { .. }
+        | Event::TaskJudged { .. }
+        | Event::TaskFeedback { .. }
+        | Event::GateOpened { .. }
+        | Event::GateDecided { .. }
+        | Event::GateChecked { .. }
+        | Event::GateTrusted { .. }
+        | Event::GateTold { .. }
+        | Event::VoteCast { .. }
+        | Event::VotesContested { .. }
+        | Event::VotesSettled { .. } => gates::sentence(event, &actor, &who),
         Event::StateChanged { .. }
         | Event::DraftSet { .. }
         | Event::DraftsEnded { .. }
@@ -290,6 +305,12 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
                     };
                     let what = resources(lost);
                     format!("a note for {to}: it no longer holds {what}: {}{now}", shown(why))
+                }
+                News::TaskMoved { task, state, .. } => {
+                    format!("a note for {to}: {task} is {}", state.name())
+                }
+                News::ReviewOver { task, why, .. } => {
+                    format!("a note for {to}: {task} need not be reviewed: {}", shown(why))
                 }
             }
         }

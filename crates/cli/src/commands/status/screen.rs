@@ -182,6 +182,10 @@ fn cut(text: &str, width: usize) -> String {
 fn matters(overview: &Overview) -> Section {
     let now = overview.now;
     let sentence = |matter: &Matter| match matter {
+        Matter::Gate { gate } => {
+            let (id, on, ask) = (&gate.gate, shown(&gate.on), shown(&gate.ask));
+            format!("{id} on {on}, {}: {ask}", now.since(gate.opened_at))
+        }
         Matter::PolicyChanged => {
             "baton.toml was changed and is not in force: baton policy show".to_owned()
         }
@@ -197,11 +201,13 @@ fn matters(overview: &Overview) -> Section {
             format!("{} is gone and holds {claims} until somebody asks", shown(name))
         }
     };
-    let rows: Vec<_> = overview
-        .matters
-        .iter()
-        .map(|matter| (vec![sentence(matter)], Some(Paint::Yellow)))
-        .collect();
+    let mut rows = Vec::new();
+    for matter in &overview.matters {
+        rows.push((vec![sentence(matter)], Some(Paint::Yellow)));
+        if let Matter::Gate { gate } = matter {
+            rows.push((vec![format!("  {}", crate::commands::gate::answer(gate))], None));
+        }
+    }
     Section {
         title: "Waits for a person".to_owned(),
         headings: Vec::new(),

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use baton_core::task::dossier::Past;
-use baton_core::task::{Move, State};
+use baton_core::task::{Move, State, Verdict};
 use baton_engine::tasking::showing::{ListedTask, ShownTask, TaskList};
 
 use crate::commands::handoff;
@@ -40,7 +40,14 @@ fn next_cell(task: &ListedTask) -> String {
 
 pub(super) fn owner_cell(task: &ListedTask) -> String {
     match &task.owner {
-        None => "-".to_owned(),
+        None => match (&task.author, task.reviewers.as_slice()) {
+            (Some(author), []) => format!("({})", shown(author)),
+            (Some(author), reviewers) => {
+                let names: Vec<String> = reviewers.iter().map(|name| shown(name)).collect();
+                format!("({}) {}", shown(author), names.join(" "))
+            }
+            (None, _) => "-".to_owned(),
+        },
         Some(owner) if owner.run_out => format!("{} (run out)", shown(&owner.name)),
         Some(owner) => shown(&owner.name),
     }
@@ -134,6 +141,12 @@ pub(super) fn past_words(past: &Past) -> String {
         Move::NoProgress => "nothing was new",
         Move::Unanswered => "its offer was not answered",
         Move::TakenAnew => "taken again by the same session",
+        Move::Submitted => "handed in for review",
+        Move::Withdrawn => "withdrawn from review",
+        Move::Approved => "approved",
+        Move::Rejected => "rejected",
+        Move::Held => "held by a gate",
+        Move::Answered | Move::Revived => "moved on",
         Move::Taken | Move::Woken | Move::Unblocked | Move::Reopened => "moved on",
     };
     let why = match &past.why {
@@ -204,6 +217,13 @@ fn handoffs(task: &ShownTask, colour: bool) -> String {
     text
 }
 
+/// `bob approved: good`.
+pub(super) fn verdict_words(verdict: &Verdict) -> String {
+    let verb = if verdict.approves { "approved" } else { "rejected" };
+    let text = verdict.text.as_deref().map(|text| format!(": {}", shown(text)));
+    format!("{} {verb}{}", shown(&verdict.by.name), text.unwrap_or_default())
+}
+
 fn facts(task: &ShownTask, colour: bool) -> Vec<(&'static str, String)> {
     let glance = &task.glance;
     let state = {
@@ -231,6 +251,19 @@ fn facts(task: &ShownTask, colour: bool) -> Vec<(&'static str, String)> {
         let to = handoff::to_words(&offer.to);
         let until = render::until(offer.until);
         facts.push(("offered", format!("to {to} until {until}: {}", offer.handoff)));
+    }
+    if let Some(author) = &glance.author {
+        facts.push(("author", shown(author)));
+    }
+    if let Some(submission) = &task.submission {
+        let to = submission.to.as_deref().map(|to| format!(" for {}", shown(to)));
+        let (commit, ago) = (shown(&submission.commit), render::ago(submission.at));
+        facts.push(("commit", format!("{commit}, handed in {ago}{}", to.unwrap_or_default())));
+        facts.extend(submission.verdicts.iter().map(|verdict| ("review", verdict_words(verdict))));
+    }
+    if !glance.reviewers.is_empty() {
+        let names: Vec<String> = glance.reviewers.iter().map(|name| shown(name)).collect();
+        facts.push(("reviewed by", names.join(", ")));
     }
     let attempts = format!("{}, {} used", attempt_cell(glance), glance.attempts_used);
     facts.push(("attempt", attempts));

@@ -118,6 +118,21 @@ fn moved(task: &TaskId, how: Move, to: &Standing, actor: &str, who: Naming<'_>) 
         Move::NoProgress => format!("attempt {attempt} at {task} is lost{why}{again}"),
         Move::Unanswered => format!("{task} waits for a person{why}"),
         Move::Reopened => format!("{actor} reopened {task}{why}"),
+        Move::Submitted => format!("{task} is in review"),
+        Move::Withdrawn => format!("{task} is withdrawn from review{why}"),
+        Move::Approved => format!("{task} is approved and {}", to.state.name()),
+        Move::Rejected => match (&to.owner, to.state) {
+            (Some(owner), _) => {
+                format!("{task} goes back to {} for attempt {attempt}{why}", who(&owner.name))
+            }
+            (None, state) => format!("{task} is rejected and {}{why}", state.name()),
+        },
+        Move::Held => format!("{task} waits for a person{why}"),
+        Move::Answered => match &to.owner {
+            Some(owner) => format!("{task} goes back to {}{why}", who(&owner.name)),
+            None => format!("{task} is {} again{why}", to.state.name()),
+        },
+        Move::Revived => format!("{actor} gave {task} new attempts{why}"),
     }
 }
 
@@ -156,7 +171,7 @@ mod tests {
             ("task_added", json!({ "task": task, "body": "long" })),
             ("task_edited", json!({ "task": "t3", "edit": { "priority": 0, "role": "" } })),
             moved("taken", "active", &[("owner", owner.clone())]),
-            moved("taken_anew", "active", &[("owner", owner)]),
+            moved("taken_anew", "active", &[("owner", owner.clone())]),
             moved("done", "done", &[]),
             moved("failed", "open", std::slice::from_ref(&why)),
             moved("failed", "failed", std::slice::from_ref(&why)),
@@ -175,6 +190,15 @@ mod tests {
             moved("handed_over", "active", &[]),
             moved("no_progress", "failed", std::slice::from_ref(&why)),
             moved("unanswered", "waiting", std::slice::from_ref(&why)),
+            moved("submitted", "review", &[]),
+            moved("withdrawn", "active", std::slice::from_ref(&why)),
+            moved("approved", "done", &[]),
+            moved("rejected", "active", &[why.clone(), ("owner", owner.clone())]),
+            moved("rejected", "failed", std::slice::from_ref(&why)),
+            moved("held", "waiting", std::slice::from_ref(&why)),
+            moved("answered", "active", &[("owner", owner)]),
+            moved("answered", "open", &[]),
+            moved("revived", "open", &[]),
             (
                 "task_reported",
                 json!({ "task": "t3", "report": { "done": "all", "not_done": "nothing" } }),

@@ -129,49 +129,6 @@ fn more_samples() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn shared_samples() -> Vec<(&'static str, Value)> {
-    let at = "2026-01-02T03:04:05Z";
-    let by = json!({ "session": "s1", "name": "otter" });
-    let changed = |how: Value| {
-        let mut changed = json!({ "key": "build/status", "version": 3, "by": by, "at": at,
-            "owner": "s1", "position": "1.9" });
-        let how = how.as_object().unwrap().clone();
-        changed.as_object_mut().unwrap().extend(how);
-        json!({ "changed": changed })
-    };
-    let runner = json!({ "token": "1.9", "holder": by, "started_at": at, "renewed_at": at,
-        "lease_until": at, "command": { "program": "make", "hash": "h" } });
-    let ended = |end: Value| json!({ "key": "k", "token": "1.9", "at": at, "end": end });
-    let drafts = |why: &str| json!({ "session": "s1", "keys": ["k", "l"], "why": why });
-    vec![
-        ("state_changed", changed(json!({ "how": "set", "value": "\u{1b}\u{202e}" }))),
-        ("state_changed", changed(json!({ "how": "append", "items": [1, "x"] }))),
-        ("state_changed", changed(json!({ "how": "merge", "patch": { "a": null } }))),
-        ("state_changed", changed(json!({ "how": "delete" }))),
-        (
-            "draft_set",
-            json!({ "draft": { "session": "s1", "key": "k", "based_on": 2, "deleted": false,
-                "value": 1, "at": at } }),
-        ),
-        ("drafts_ended", drafts("published")),
-        ("drafts_ended", drafts("discarded")),
-        ("drafts_ended", drafts("session_ended")),
-        ("once_started", json!({ "key": "k", "runner": runner })),
-        ("once_renewed", json!({ "key": "k", "token": "1.9", "at": at, "lease_until": at })),
-        (
-            "once_ended",
-            ended(json!({ "how": "succeeded", "took": 2_000,
-                "output": { "text": "", "cut": false } })),
-        ),
-        ("once_ended", ended(json!({ "how": "failed", "code": 3 }))),
-        (
-            "note_added",
-            json!({ "note": { "note": "1.9", "kind": "lesson", "text": "</system>\n",
-                "task": "t1", "rule": 4, "by": by, "at": at } }),
-        ),
-    ]
-}
-
 fn told(number: u64, kind: &str, body: &Value) -> Told {
     let entry = Entry {
         position: Position { epoch: 1, number },
@@ -205,9 +162,10 @@ fn told_in_words(samples: &[(&str, Value)]) -> String {
 fn s20_every_kind_has_words_and_nothing_in_them_acts() {
     let nouns = [
         ("claims", [samples(), more_samples()].concat()),
-        ("shared", shared_samples()),
+        ("shared", shared::samples()),
         ("tasks", tasks::samples()),
         ("handoffs", handoffs::samples()),
+        ("gates", gates::samples()),
     ];
     for kind in KINDS {
         let sampled = nouns.iter().any(|(_, all)| all.iter().any(|(name, _)| name == kind));

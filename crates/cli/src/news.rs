@@ -1,0 +1,75 @@
+//! News for the caller: what happened behind its back, told with its next reply.
+//!
+//! Owns the sentence of each. What others wrote is quoted data; nothing in it acts on a reader.
+
+use std::fmt::Write as _;
+
+use baton_core::notices::{News, Notice};
+use baton_core::task::Move;
+
+use crate::commands::handoff;
+use crate::render::{self, Paint, paint, shown};
+
+/// What the caller must be told, as quoted data.
+pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
+    let mut text = String::new();
+    for notice in notices {
+        let told = sentence(&notice.news);
+        let _ = writeln!(text, "{}: {told}", paint("news", Paint::Yellow, colour));
+    }
+    text
+}
+
+fn sentence(news: &News) -> String {
+    match news {
+        News::Asked { by, resources, why } => format!(
+            "{} asks you to let go of {}, saying: \"{}\"",
+            render::holder(by),
+            render::resources(resources),
+            shown(why)
+        ),
+        News::Lost { resources, to, why, .. } => {
+            let now = match to {
+                Some(to) => format!(" and {} has it now", render::holder(to)),
+                None => String::new(),
+            };
+            let what = render::resources(resources);
+            format!("you no longer hold {what}: {}{now}", shown(why))
+        }
+        News::Offered { handoff, task, title, by, until } => format!(
+            "{} offers you {task} \"{}\" until {}: baton handoff show {handoff}",
+            shown(&by.name),
+            shown(title),
+            render::until(*until)
+        ),
+        News::OfferEnded { handoff, task, title, end, still_open } => {
+            let open = if *still_open { "; others may still take it" } else { "" };
+            let how = handoff::ended_words(end);
+            format!("your offer {handoff} of {task} \"{}\" {how}{open}", shown(title))
+        }
+        News::TaskMoved { task, title, how, by, why, state, attempt, max_attempts, token } => {
+            let by = by.as_ref().map(|by| format!(" by {}", shown(&by.name))).unwrap_or_default();
+            let said = match why.is_empty() {
+                true => String::new(),
+                false => format!(", saying: \"{}\"", shown(why)),
+            };
+            let now = match token {
+                Some(token) => {
+                    format!("it is yours again, attempt {attempt} of {max_attempts}, token {token}")
+                }
+                None => format!("it is {}", state.name()),
+            };
+            let how = match how {
+                Move::Approved => "is approved",
+                Move::Rejected => "is rejected",
+                Move::Withdrawn => "is withdrawn from review",
+                Move::Answered => "goes on",
+                _ => "moved",
+            };
+            format!("{task} \"{}\" {how}{by}{said}; {now}", shown(title))
+        }
+        News::ReviewOver { task, title, why } => {
+            format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! How an event is stored: its name and version, how safe it must be, whose records it changes.
+//!
+//! One table says all of that of every kind, so that none can be forgotten. Readers upcast older
+//! versions; a kind or version from a newer Baton is refused, never half understood (S21).
+
+use serde_json::Value;
+
+use super::{EndOfClaim, Event};
+
+/// How safe an event must be before it is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Survives any process death; a power cut may take it, and the epoch then rises.
+    Process,
+    /// Survives a power cut: on disk before it is acknowledged.
+    Power,
+}
+
+/// In the table: as safe as they are; or as what is in them asks for.
+enum Safe {
+    Process,
+    Power,
+    Depends,
+}
+
+/// Which part of `evolve` applies an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// No record changes.
+    Nothing,
+    Workspace,
+    Session,
+    Claim,
+    Waiting,
+    Task,
+    Review,
+    Gate,
+    Shared,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    #[error("event {kind} version {version} belongs to a newer Baton")]
+    Newer { kind: String, version: u32 },
+    #[error("event {kind} version {version} cannot be read: {why}")]
+    Unreadable { kind: String, version: u32, why: String },
+}
+
+macro_rules! kinds {
+    ($($variant:ident $kind:literal $room:ident $safe:ident,)*) => {
+        /// Every kind of event this Baton understands.
+        pub const KINDS: &[&str] = &[$($kind,)*];
+
+        impl Event {
+            pub fn kind(&self) -> &'static str {
+                match self { $(Self::$variant { .. } => $kind,)* }
+            }
+
+            pub(crate) fn room(&self) -> Room {
+                match self { $(Self::$variant { .. } => Room::$room,)* }
+            }
+
+            fn safe(&self) -> Safe {
+                match self { $(Self::$variant { .. } => Safe::$safe,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    EpochRaised "epoch_raised" Nothing Power,
+    WorkspaceMade "workspace_made" Nothing Power,
+    PolicySet "policy_set" Workspace Power,
+    PersonTokenAdded "person_token_added" Workspace Power,
+    SessionStarted "session_started" Session Process,
+    SessionResumed "session_resumed" Session Process,
+    SessionRenewed "session_renewed" Session Process,
+    SessionEnded "session_ended" Session Process,
+    AliasBound "alias_bound" Session Process,
+    CallStarted "call_started" Session Process,
+    CallsEnded "calls_ended" Session Process,
+    SubagentStopped "subagent_stopped" Session Process,
+    ClaimGranted "claim_granted" Claim Process,
+    ClaimsRenewed "claims_renewed" Claim Process,
+    ClaimNarrowed "claim_narrowed" Claim Depends,
+    ClaimEnded "claim_ended" Claim Depends,
+    LeftoversTold "leftovers_told" Claim Process,
+    WaitQueued "wait_queued" Waiting Process,
+    WaitRenewed "wait_renewed" Waiting Process,
+    WaitEnded "wait_ended" Waiting Process,
+    NoticeSent "notice_sent" Waiting Power,
+    NoticesTold "notices_told" Waiting Process,
+    NoticesDropped "notices_dropped" Waiting Process,
+    TaskAdded "task_added" Task Power,
+    TaskEdited "task_edited" Task Power,
+    TaskMoved "task_moved" Task Power,
+    TaskReported "task_reported" Task Power,
+    TaskTied "task_tied" Task Power,
+    TaskFreed "task_freed" Task Power,
+    TasksWeighed "tasks_weighed" Task Power,
+    TasksRenewed "tasks_renewed" Task Process,
+    TasksForgotten "tasks_forgotten" Task Process,
+    TaskCheckpointed "task_checkpointed" Task Power,
+    HandoffOffered "handoff_offered" Task Power,
+    HandoffDeclined "handoff_declined" Task Power,
+    HandoffEnded "handoff_ended" Task Power,
+    TaskSubmitted "task_submitted" Review Power,
+    SubmissionEnded "submission_ended" Review Power,
+    ReviewTaken "review_taken" Review Process,
+    ReviewsEnded "reviews_ended" Review Process,
+    TaskJudged "task_judged" Review Power,
+    TaskFeedback "task_feedback" Review Power,
+    GateOpened "gate_opened" Gate Power,
+    GateDecided "gate_decided" Gate Power,
+    GateChecked "gate_checked" Gate Power,
+    GateTrusted "gate_trusted" Gate Power,
+    GateTold "gate_told" Gate Process,
+    VoteCast "vote_cast" Gate Power,
+    VotesContested "votes_contested" Gate Power,
+    VotesSettled "votes_settled" Gate Power,
+    StateChanged "state_changed" Shared Power,
+    DraftSet "draft_set" Shared Power,
+    DraftsEnded "drafts_ended" Shared Power,
+    OnceStarted "once_started" Shared Process,
+    OnceRenewed "once_renewed" Shared Process,
+    OnceEnded "once_ended" Shared Power,
+    NoteAdded "note_added" Shared Power,
+    OperationAnswered "operation_answered" Workspace Process,
+    OperationsForgotten "operations_forgotten" Workspace Process,
+    SnapshotTaken "snapshot_taken" Nothing Power,
+}
+
+impl Event {
+    /// Every event is at version 1 until its shape changes; then `upcast` learns the old one.
+    const VERSION: u32 = 1;
+
+    pub fn durability(&self) -> Durability {
+        let lasting = match (self.safe(), self) {
+            (Safe::Process, _) => false,
+            (Safe::Power, _) => true,
+            (Safe::Depends, Self::ClaimEnded { why, left, .. }) => {
+                let told = matches!(
+                    why,
+                    EndOfClaim::Released { commit: Some(_) } | EndOfClaim::Revoked { .. }
+                );
+                told || left.is_some()
+            }
+            (Safe::Depends, Self::ClaimNarrowed { left, .. }) => left.is_some(),
+            (Safe::Depends, _) => true,
+        };
+        if lasting { Durability::Power } else { Durability::Process }
+    }
+
+    /// Kind, version and body as they go into the journal.
+    pub fn to_stored(&self) -> (&'static str, u32, String) {
+        let mut value = serde_json::to_value(self).unwrap_or(Value::Null);
+        if let Some(object) = value.as_object_mut() {
+            object.remove("event");
+        }
+        (self.kind(), Self::VERSION, value.to_string())
+    }
+
+    pub fn from_stored(kind: &str, version: u32, body: &str) -> Result<Self, Unknown> {
+        if version > Self::VERSION || !KINDS.contains(&kind) {
+            return Err(Unknown::Newer { kind: kind.to_owned(), version });
+        }
+        let unreadable = |why: serde_json::Error| Unknown::Unreadable {
+            kind: kind.to_owned(),
+            version,
+            why: why.to_string(),
+        };
+        let mut value: Value = serde_json::from_str(body).map_err(unreadable)?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("event".to_owned(), Value::String(kind.to_owned()));
+        }
+        serde_json::from_value(value).map_err(unreadable)
+    }
+}
