@@ -92,6 +92,12 @@ impl From<Failure> for Problem {
                 format!("mend {} and run baton init again", path.display()),
                 json!({}),
             ),
+            Failure::Malformed { path, line, column, detail } => (
+                "malformed",
+                format!("{}:{line}:{column}: {}", shown(&path.to_string_lossy()), shown(detail)),
+                format!("mend line {line} of {}", shown(&path.to_string_lossy())),
+                json!({ "line": line, "column": column }),
+            ),
             Failure::BadCredentialText { given } => (
                 "bad_credential",
                 format!("{:?} is not a credential of the form ID.SECRET", shown(given)),

@@ -19,6 +19,7 @@ use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
 use crate::task::dossier::Report;
+use crate::task::split::{Outcome, Split, Stage};
 use crate::task::{self, Move, Standing, Task};
 use crate::tasks::editing::Edit;
 use crate::time::{Moment, Span};
@@ -147,6 +148,26 @@ pub enum Event {
     /// How much these unblock now.
     TasksWeighed {
         weights: Vec<Weight>,
+    },
+    /// It was divided: the parts were filed just before.
+    TaskSplit {
+        task: TaskId,
+        split: Split,
+    },
+    /// A part has ended, or was begun anew after that.
+    TaskPartMoved {
+        task: TaskId,
+        part: TaskId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended: Option<task::State>,
+    },
+    /// The parts are joined, once and for all. `then` need not wait for them any longer.
+    TaskJoined {
+        task: TaskId,
+        outcome: Outcome,
+        stage: Stage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        then: Option<TaskId>,
     },
     TasksRenewed {
         tasks: Vec<task::Renewal>,
@@ -328,6 +349,9 @@ impl Event {
             | Self::TaskTied { .. }
             | Self::TaskFreed { .. }
             | Self::TasksWeighed { .. }
+            | Self::TaskSplit { .. }
+            | Self::TaskPartMoved { .. }
+            | Self::TaskJoined { .. }
             | Self::StateChanged { .. }
             | Self::DraftSet { .. }
             | Self::DraftsEnded { .. }
@@ -390,6 +414,9 @@ impl Event {
             Self::TaskTied { .. } => "task_tied",
             Self::TaskFreed { .. } => "task_freed",
             Self::TasksWeighed { .. } => "tasks_weighed",
+            Self::TaskSplit { .. } => "task_split",
+            Self::TaskPartMoved { .. } => "task_part_moved",
+            Self::TaskJoined { .. } => "task_joined",
             Self::TasksRenewed { .. } => "tasks_renewed",
             Self::TasksForgotten { .. } => "tasks_forgotten",
             Self::StateChanged { .. } => "state_changed",
@@ -434,6 +461,9 @@ pub const KINDS: &[&str] = &[
     "task_tied",
     "task_freed",
     "tasks_weighed",
+    "task_split",
+    "task_part_moved",
+    "task_joined",
     "tasks_renewed",
     "tasks_forgotten",
     "state_changed",

@@ -85,6 +85,9 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::TaskTied { .. }
         | Event::TaskFreed { .. }
         | Event::TasksWeighed { .. }
+        | Event::TaskSplit { .. }
+        | Event::TaskPartMoved { .. }
+        | Event::TaskJoined { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
         Event::StateChanged { changed } => {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
-use crate::id::{ClaimId, NoticeId, SessionId};
+use crate::id::{ClaimId, NoticeId, SessionId, TaskId};
 use crate::resource::Resource;
 use crate::time::Moment;
 use crate::view::{Index, Kind, Query, Record};
@@ -41,6 +41,8 @@ pub enum News {
         to: Option<Holder>,
         why: String,
     },
+    /// What you divided can go on.
+    Joined { task: TaskId, title: String, why: String },
 }
 
 impl Record for Notice {

@@ -488,6 +488,7 @@ fn finish(
     }
     let session = session.session.clone();
     events.push(Event::SessionEnded { session, at: context.now, why, grace_until });
+    tasks::follow(view, &mut events, context)?;
     Ok((events, released))
 }
 

@@ -27,9 +27,11 @@ pub mod choosing;
 pub mod editing;
 pub mod ending;
 mod graph;
+mod joining;
 pub mod near;
 pub mod refused;
 pub mod similar;
+pub mod splitting;
 pub mod taking;
 
 pub const TITLE_BYTES_MAX: usize = 500;
@@ -211,6 +213,8 @@ fn ended_claims(events: &[Event]) -> Vec<crate::id::ClaimId> {
     events.iter().filter_map(ended).collect()
 }
 
+pub(crate) use joining::follow;
+
 pub(crate) fn wrong_state(task: &Task, verb: &'static str, reason: Option<String>) -> Refusal {
     Refused::WrongState {
         verb,
@@ -226,11 +230,11 @@ pub(crate) fn wrong_state(task: &Task, verb: &'static str, reason: Option<String
 /// The verbs that a state allows.
 pub fn allowed(state: State) -> &'static [&'static str] {
     match state {
-        State::Open => &["take", "update", "block", "park", "cancel"],
-        State::Active => &["done", "fail", "park", "block", "update", "cancel"],
+        State::Open => &["take", "split", "update", "block", "park", "cancel"],
+        State::Active => &["done", "fail", "split", "park", "block", "update", "cancel"],
         State::Review | State::Waiting => &["update", "cancel"],
         State::Blocked => &["update", "block", "reopen", "cancel"],
-        State::Parked => &["take", "update", "reopen", "cancel"],
+        State::Parked => &["take", "split", "update", "reopen", "cancel"],
         State::Done | State::Cancelled => &["reopen"],
         State::Failed => &["reopen", "cancel"],
     }
@@ -246,6 +250,7 @@ pub fn reason_of(task: &Task) -> Option<String> {
             Some(format!("waits for {}", names.join(", ")))
         }
     };
+    let waits = joining::waits_for(task).or(waits);
     let used = |why: &str| match standing.attempts_used {
         0 => why.to_owned(),
         used => format!("{why} ({used} of {} attempts used)", task.max_attempts),
@@ -303,8 +308,7 @@ pub(crate) fn finish(
         let (id, of) = (dependant.task.clone(), task.task.clone());
         events.push(Event::TaskFreed { task: id.clone(), of });
         let last = dependant.pending.iter().all(|one| *one == task.task);
-        let only_that = dependant.standing.blocked_on.is_none();
-        if last && only_that && dependant.state() == State::Blocked {
+        if last && !dependant.is_held() && dependant.state() == State::Blocked {
             let standing = Standing {
                 state: State::Open,
                 since: context.now,

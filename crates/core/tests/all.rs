@@ -18,6 +18,8 @@ mod notes;
 mod once;
 mod operations;
 mod sessions;
+mod split_model;
+mod splitting;
 mod state;
 mod state_model;
 mod story;

@@ -18,6 +18,7 @@ use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
 use baton_core::task::dossier::Report;
+use baton_core::task::split::{OnFailure, Outcome, Split, Stage};
 use baton_core::task::{
     Join, Move, Owner, Renewal as Renewed, Standing, State, Submission, Task, Usd,
 };
@@ -233,7 +234,9 @@ fn task() -> Task {
         pending: vec![TaskId::numbered(1)],
         unblocks: 4,
         parent: Some(TaskId::numbered(2)),
-        join: Some(Join::AtLeast(2)),
+        split: Some(Box::new(split())),
+        awaits: Some(TaskId::numbered(2)),
+        interface: Some("api".to_owned()),
         submission: Some(Submission {
             commit: "abc".to_owned(),
             by: holder(),
@@ -241,6 +244,21 @@ fn task() -> Task {
             to: Some("role:review".to_owned()),
         }),
         remembered: true,
+    }
+}
+
+fn split() -> Split {
+    Split {
+        parts: vec![TaskId::numbered(4), TaskId::numbered(5)],
+        then: Some(TaskId::numbered(6)),
+        join: Join::AtLeast(2),
+        on_failure: OnFailure::Stop,
+        sequence: true,
+        by: Some(holder()),
+        at: START,
+        ended: [(TaskId::numbered(4), State::Failed)].into(),
+        stage: Stage::Then,
+        outcome: Some(Outcome::Missed),
     }
 }
 
@@ -277,6 +295,19 @@ fn every_event_of_tasks() -> Vec<Event> {
             at: START,
         },
         Event::TasksForgotten { tasks: vec![id.clone()] },
+        Event::TaskSplit { task: id.clone(), split: split() },
+        Event::TaskPartMoved {
+            task: id.clone(),
+            part: TaskId::numbered(4),
+            ended: Some(State::Done),
+        },
+        Event::TaskPartMoved { task: id.clone(), part: TaskId::numbered(4), ended: None },
+        Event::TaskJoined {
+            task: id.clone(),
+            outcome: Outcome::GivenUp,
+            stage: Stage::Over,
+            then: Some(TaskId::numbered(6)),
+        },
     ];
     let hows = [
         Move::Taken,
@@ -295,6 +326,8 @@ fn every_event_of_tasks() -> Vec<Event> {
         Move::Unblocked,
         Move::Cancelled,
         Move::Reopened,
+        Move::Split,
+        Move::Joined,
     ];
     let standing = task().standing;
     events.extend(hows.map(|how| Event::TaskMoved {

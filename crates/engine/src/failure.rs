@@ -26,6 +26,8 @@ pub enum Failure {
     Export(#[from] export::Error),
     #[error("{path} cannot be used")]
     Config { path: PathBuf, line: Option<usize>, detail: String },
+    #[error("{path} line {line}, column {column}: {detail}")]
+    Malformed { path: PathBuf, line: usize, column: usize, detail: String },
     #[error("{root} is a workspace already, and this repository lies in it")]
     Nested { root: PathBuf, submodule: bool },
     #[error("{path} cannot hold a store: {why}")]
@@ -65,6 +67,7 @@ impl Failure {
             Self::Path(place::identity::Error::Unreadable { .. }) => Class::Unanswered,
             Self::Path(_) | Self::BadCredentialText { .. } => Class::Usage,
             Self::NoSuchProcess { .. } | Self::Config { .. } => Class::Usage,
+            Self::Malformed { .. } => Class::Usage,
             Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
             Self::Nested { .. } | Self::TooWide { .. } | Self::KnownThere { .. } => Class::Refused,
             Self::OtherWorkspace { .. } | Self::NoSuchWorkspace { .. } => Class::Refused,

@@ -373,8 +373,11 @@ fn concerns(event: &Event) -> Concerns<'_> {
         }
         Event::NoticeSent { notice } => {
             let (by, resources) = match &notice.news {
-                News::Asked { by, resources, .. } => (Some(&by.session), resources),
-                News::Lost { to, resources, .. } => (to.as_ref().map(|to| &to.session), resources),
+                News::Asked { by, resources, .. } => (Some(&by.session), resources.as_slice()),
+                News::Lost { to, resources, .. } => {
+                    (to.as_ref().map(|to| &to.session), resources.as_slice())
+                }
+                News::Joined { .. } => (None, &[][..]),
             };
             ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
         }

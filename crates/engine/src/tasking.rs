@@ -32,6 +32,7 @@ use crate::sighting::{bury, clear_the_way, foreign_locks, in_the_way, life_of, o
 use crate::workspace::{Retry, Workspace};
 
 pub mod showing;
+pub mod splitting;
 
 /// How many owners are looked at before a take: those who were heard of least lately.
 const OWNERS_MAX: u32 = 64;
@@ -150,6 +151,7 @@ pub fn take(
                 let held = in_the_way(failure);
                 !held.is_empty() && clear_the_way(workspace, &held, &mut observed)?
             }
+            Ok(Answer::Nothing(nothing)) if !nothing.woken.is_empty() => true,
             Ok(Answer::Nothing(nothing)) if nothing.active > u64::from(OWNERS_MAX) => {
                 !std::mem::replace(&mut looked_far, true)
                     && bury_owners(workspace, OWNERS_WIDE_MAX)?

@@ -98,6 +98,11 @@ pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
                 let what = render::resources(resources);
                 format!("you no longer hold {what}: {}{now}", shown(why))
             }
+            News::Joined { task, title, why } => format!(
+                "{task} \"{}\", which you divided, can go on: {}; baton task results {task}",
+                shown(title),
+                shown(why)
+            ),
         };
         let _ = writeln!(text, "{}: {sentence}", paint("news", Paint::Yellow, colour));
     }

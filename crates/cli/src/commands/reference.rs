@@ -72,6 +72,7 @@ fn schemas() -> Value {
     use baton_core::state::drafts::{Discarded, Published};
     use baton_core::state::{Got, Names, Written};
     use baton_core::tasks::Moved;
+    use baton_core::tasks::splitting::Divided;
     use baton_core::tasks::adding::Added;
     use baton_core::tasks::refused::Nothing;
     use baton_core::tasks::taking::Taken;
@@ -80,6 +81,7 @@ fn schemas() -> Value {
     use baton_engine::sessions::{Credentials, Seat, Seats};
     use baton_engine::state::{History, Version};
     use baton_engine::tasking::showing::{ShownTask, TaskList};
+    use baton_engine::tasking::splitting::Results;
     use schemars::schema_for;
 
     json!({
@@ -96,6 +98,8 @@ fn schemas() -> Value {
         "task take": schema_for!(Taken),
         "task take, refused with nothing_ready": schema_for!(Nothing),
         "task show": schema_for!(ShownTask),
+        "task split": schema_for!(Divided),
+        "task results": schema_for!(Results),
         "task list, ready, blocked": schema_for!(TaskList),
         "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),
         "state get": schema_for!(Got),

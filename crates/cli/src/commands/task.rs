@@ -27,6 +27,7 @@ use crate::render::{self, Paint, paint, shown};
 use crate::words::Problem;
 
 mod pages;
+mod parts;
 
 /// How many candidates an explanation shows in words; the document has all.
 const EXPLAINED_MAX: usize = 20;
@@ -60,6 +61,13 @@ pub(crate) enum Task {
     Update(api::Update),
     /// Say that a task cannot go on
     Block(api::Block),
+    /// Divide a task into parts that others do
+    Split(api::Split),
+    /// What came of the parts of a divided task, in order
+    Results {
+        #[arg(value_name = "ID")]
+        task: String,
+    },
     /// Put a task aside
     Park(api::Park),
     /// Finish a task, saying what is done and what is not
@@ -84,6 +92,8 @@ pub(crate) fn run(common: &Common, command: Task) -> Outcome {
         Task::Blocked { limit } => blocked(&mut Desk::open(common)?, limit),
         Task::Take(wanted) => take(&mut worker()?, &wanted),
         Task::Update(wanted) => update(&mut anyone()?, wanted),
+        Task::Split(wanted) => parts::split(&mut anyone()?, wanted),
+        Task::Results { task } => parts::results(&mut Desk::open(common)?, &task),
         Task::Block(wanted) => move_it(&mut anyone()?, &wanted, "blocked", tasking::block),
         Task::Park(wanted) => move_it(&mut anyone()?, &wanted, "parked", tasking::park),
         Task::Done(wanted) => move_it(&mut worker()?, &wanted, "done", tasking::done),
@@ -99,13 +109,21 @@ fn body(
     given: Option<String>,
     file: Option<&Path>,
 ) -> Result<Option<String>, Problem> {
-    let Some(file) = file else {
-        return Ok(given);
-    };
-    let cannot =
-        |source| Failure::File { doing: "the body cannot be read", path: file.to_owned(), source };
-    // One byte more than fits: the rule then says that it is too long.
-    let limit = BODY_BYTES_MAX as u64 + 1;
+    match file {
+        // One byte more than fits: the rule then says that it is too long.
+        Some(file) => text_of(desk, file, "the body cannot be read", BODY_BYTES_MAX as u64 + 1),
+        None => Ok(given),
+    }
+}
+
+/// The beginning of a file, or of standard input when it is `-`.
+fn text_of(
+    desk: &Desk,
+    file: &Path,
+    doing: &'static str,
+    limit: u64,
+) -> Result<Option<String>, Problem> {
+    let cannot = |source| Failure::File { doing, path: file.to_owned(), source };
     let mut bytes = Vec::new();
     if file == Path::new("-") {
         std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(cannot)?;
@@ -230,6 +248,9 @@ fn one_taken(task: &TakenTask, colour: bool) -> String {
     }
     if let Some(next) = &task.next_action {
         let _ = writeln!(text, "  next action: {}", shown(next));
+    }
+    if let Some(whole) = &task.results_of {
+        let _ = writeln!(text, "  results of its parts: baton task results {whole}");
     }
     for past in &task.attempts {
         let _ = writeln!(text, "  {}", pages::past_words(past));

@@ -89,6 +89,19 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             "name fewer, or split the task".to_owned(),
             json!({}),
         ),
+        Refused::KeyTaken { key, task } => {
+            let (whose, next) = match task {
+                Some(task) => (named(task), format!("baton task show {}", task.task)),
+                None => ("two of the parts".to_owned(), "give each part its own key".to_owned()),
+            };
+            let message = format!("{:?} is the key of {whose}: one key is one task", shown(key));
+            (message, next, json!({ "key": key, "task": task }))
+        }
+        Refused::NotDivided { task } => (
+            format!("{} was not divided, so it has no results of parts", named(task)),
+            format!("baton task show {}", task.task),
+            json!({ "task": task }),
+        ),
         Refused::SaysNothing { what } => (
             format!("the {what} says nothing"),
             "say it in a few words; \"nothing\" is an answer where there is none".to_owned(),
@@ -123,6 +136,7 @@ fn passive(message: &str, verb: &str) -> String {
         "cancel" => "be cancelled",
         "reopen" => "be reopened",
         "update" => "be changed",
+        "split" => "be divided",
         other => other,
     };
     message.replacen(&format!("cannot {verb}:"), &format!("cannot {done_to}:"), 1)

@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::id::TaskId;
 use crate::task::dossier::Dossier;
 use crate::task::tally::Tally;
-use crate::task::{Move, Standing, Task};
+use crate::task::{Move, Split, Standing, Task};
 use crate::view::{Record, Records, Unreadable, get, put};
 
 pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
@@ -48,6 +48,25 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
                 task.unblocks = weight.unblocks;
             })
         }),
+        Event::TaskSplit { task, split } => {
+            change(records, task.as_str(), |task: &mut Task| {
+                task.split = Some(Box::new(split.clone()));
+            })
+        }
+        Event::TaskPartMoved { task, part, ended } => with_split(records, task, |split| {
+            match ended {
+                Some(state) => split.ended.insert(part.clone(), *state),
+                None => split.ended.remove(part),
+            };
+        }),
+        Event::TaskJoined { task, outcome, stage, then } => {
+            with_split(records, task, |split| {
+                split.stage = *stage;
+                split.outcome = split.outcome.or(Some(*outcome));
+            })?;
+            let Some(then) = then else { return Ok(()) };
+            change(records, then.as_str(), |then: &mut Task| then.awaits = None)
+        }
         Event::TasksRenewed { tasks, at } => tasks.iter().try_for_each(|renewal| {
             change(records, renewal.task.as_str(), |task: &mut Task| {
                 let owner = task.standing.owner.as_mut();
@@ -62,6 +81,18 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
         }),
         _ => Ok(()),
     }
+}
+
+fn with_split(
+    records: &mut dyn Records,
+    task: &TaskId,
+    edit: impl FnOnce(&mut Split),
+) -> Result<(), Unreadable> {
+    change(records, task.as_str(), |task: &mut Task| {
+        if let Some(split) = task.split.as_deref_mut() {
+            edit(split);
+        }
+    })
 }
 
 fn moved(

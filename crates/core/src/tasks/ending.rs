@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::editing::{refuse, tie, told};
 use super::refused::Refused;
 use super::{
-    Moved, REPORT_BYTES_MAX, RESULT_BYTES_MAX, TEXT_BYTES_MAX, Table, finish, fits, graph, let_go,
-    lose, moved, says,
+    Moved, REPORT_BYTES_MAX, RESULT_BYTES_MAX, TEXT_BYTES_MAX, Table, finish, fits, follow, graph,
+    let_go, lose, moved, says,
 };
 use crate::context::Context;
 use crate::event::Event;
@@ -85,9 +85,10 @@ fn conclude(
     events.push(moved(task, how, standing));
     let (let_go, released) = let_go(view, task, context)?;
     events.extend(let_go);
-    let (followed, woken) = finish(view, task, context)?;
+    let (followed, mut woken) = finish(view, task, context)?;
     events.extend(followed);
     let notices = table.activity(context, &mut events);
+    woken.extend(follow(view, &mut events, context)?);
     Ok((events, Moved { state, woken, released, notices, ..told(task) }))
 }
 
@@ -148,7 +149,7 @@ fn hold_up(task: &Task, how: Move, why: &str, context: &Context) -> Event {
 }
 
 /// The owner lets go of a task that goes on: what it claimed for it is free.
-fn leave(
+pub(super) fn leave(
     view: &dyn View,
     table: &Table,
     mut events: Vec<Event>,
@@ -165,7 +166,8 @@ fn leave(
         }
     }
     let notices = table.activity(context, &mut events);
-    Ok((events, Moved { released, notices, ..told(&task) }))
+    let woken = follow(view, &mut events, context)?;
+    Ok((events, Moved { woken, released, notices, ..told(&task) }))
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -309,8 +311,9 @@ pub fn reopen(
     let mut events = Vec::new();
     let pending = waits_again(view, task, &mut events)?;
     let again = matches!(task.state(), State::Done | State::Cancelled | State::Failed);
+    let still = task.awaits.is_some() || task.waits_for_parts();
     let standing = Standing {
-        state: if pending.is_empty() { State::Open } else { State::Blocked },
+        state: if pending.is_empty() && !still { State::Open } else { State::Blocked },
         attempts_used: if again { 0 } else { task.standing.attempts_used },
         blocked_on: None,
         not_before: None,
@@ -323,6 +326,7 @@ pub fn reopen(
     after.standing = standing.clone();
     events.push(moved(task, Move::Reopened, standing));
     let notices = table.activity(context, &mut events);
+    follow(view, &mut events, context)?;
     Ok((events, Moved { notices, ..told(&after) }))
 }
 

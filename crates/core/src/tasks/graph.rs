@@ -129,6 +129,11 @@ pub(super) fn weigh_tied(
     weigh(view, pending, &BTreeSet::new(), &more)
 }
 
+/// The ties behind these tasks were changed.
+pub(super) fn weigh_anew(view: &dyn View, ids: &[TaskId]) -> Result<Option<Event>, Refusal> {
+    weigh(view, ids, &BTreeSet::new(), &BTreeMap::new())
+}
+
 fn event(weights: Vec<Weight>) -> Option<Event> {
     (!weights.is_empty()).then_some(Event::TasksWeighed { weights })
 }

@@ -37,6 +37,9 @@ pub struct Nothing {
     /// When a parked task or a lease comes up next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<Moment>,
+    /// Ready since this very look: attempts it found run out were the last that others waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub woken: Vec<TaskId>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +79,10 @@ pub enum Refused {
     Similar { similar: Vec<Similar> },
     #[error("there are too many {what}")]
     TooMany { what: &'static str, max: usize },
+    #[error("{key:?} is the key of a task already")]
+    KeyTaken { key: String, task: Option<Brief> },
+    #[error("{} was not divided", task.task)]
+    NotDivided { task: Brief },
     #[error("the {what} says nothing")]
     SaysNothing { what: &'static str },
 }
@@ -107,6 +114,8 @@ impl Refused {
             Self::Cycle { .. } => "cycle",
             Self::Similar { .. } => "similar",
             Self::TooMany { .. } => "too_many",
+            Self::KeyTaken { .. } => "key_taken",
+            Self::NotDivided { .. } => "not_divided",
             Self::SaysNothing { .. } => "says_nothing",
         }
     }

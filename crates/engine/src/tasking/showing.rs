@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::splitting::{Results, of_split};
 use crate::api::tasks as api;
 use crate::failure::Failure;
 use crate::workspace::Workspace;
@@ -101,6 +102,12 @@ pub struct ShownTask {
     pub children: Vec<TaskId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Join>,
+    /// The name of what it must keep to so that the parts of a split fit together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// What came of its parts, or of those it follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Results>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,6 +283,7 @@ pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure>
         let dossier = kept.unwrap_or_else(|| Dossier::of(task.task.clone()));
         let children = scan::<Task>(view, Query::equal(task::BY_PARENT, &id, READ_MAX))?;
         let glance = glance(&task, &tally(view)?, context);
+        let results = of_split(view, &task)?;
         let allowed = baton_core::tasks::allowed(glance.state);
         let (report_done, report_not_done, result) = match dossier.report {
             Some(report) => (Some(report.done), Some(report.not_done), report.result),
@@ -294,7 +302,9 @@ pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure>
             checkpoint: dossier.checkpoint,
             parent: task.parent,
             children: children.into_iter().map(|child| child.task).collect(),
-            join: task.join,
+            join: task.split.as_ref().map(|split| split.join),
+            interface: task.interface,
+            results,
             budget_usd: task.budget_usd,
             key: task.key,
             created_at: task.created_at,

@@ -60,6 +60,9 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::TaskTied { .. }
         | Event::TaskFreed { .. }
         | Event::TasksWeighed { .. }
+        | Event::TaskSplit { .. }
+        | Event::TaskPartMoved { .. }
+        | Event::TaskJoined { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
         Event::StateChanged { .. }
@@ -257,6 +260,9 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
                     };
                     let what = resources(lost);
                     format!("a note for {to}: it no longer holds {what}: {}{now}", shown(why))
+                }
+                News::Joined { task, why, .. } => {
+                    format!("a note for {to}: {task} can go on: {}", shown(why))
                 }
             }
         }

@@ -127,7 +127,8 @@ pub(super) fn past_words(past: &Past) -> String {
         Move::Blocked => "blocked",
         Move::Cancelled => "cancelled",
         Move::TakenAnew => "taken again by the same session",
-        Move::Taken | Move::Woken | Move::Unblocked | Move::Reopened => "moved on",
+        Move::Split => "divided into parts",
+        Move::Taken | Move::Woken | Move::Unblocked | Move::Reopened | Move::Joined => "moved on",
     };
     let why = match &past.why {
         Some(why) if why != how => format!(": {}", shown(why)),
@@ -164,6 +165,9 @@ pub(super) fn page(task: &ShownTask, colour: bool) -> String {
     if let Some(result) = &task.result {
         let pretty = serde_json::to_string_pretty(result).unwrap_or_default();
         let _ = write!(text, "\n{}\n{}", paint("Result", Paint::Bold, colour), quoted(&pretty));
+    }
+    if let Some(results) = &task.results {
+        let _ = write!(text, "\n{}", super::parts::results_words(results, colour));
     }
     if !task.attempts.is_empty() {
         let _ = write!(text, "\n{}\n", paint("Earlier attempts", Paint::Bold, colour));
@@ -222,6 +226,7 @@ fn facts(task: &ShownTask, colour: bool) -> Vec<(&'static str, String)> {
     optional("after", listed(glance.after.iter().map(ToString::to_string).collect()));
     optional("parent", task.parent.as_ref().map(ToString::to_string));
     optional("parts", listed(task.children.iter().map(ToString::to_string).collect()));
+    optional("interface", task.interface.as_deref().map(shown));
     optional("budget", task.budget_usd.map(|budget| budget.to_string()));
     optional("key", task.key.as_deref().map(shown));
     let by = task.created_by.as_ref().map(|by| format!(" by {}", shown(&by.name)));

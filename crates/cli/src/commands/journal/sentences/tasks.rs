@@ -4,6 +4,7 @@
 
 use baton_core::event::Event;
 use baton_core::id::TaskId;
+use baton_core::task::split::{Outcome, Stage};
 use baton_core::task::{Move, Standing, State};
 use baton_core::tasks::editing::Edit;
 
@@ -37,6 +38,23 @@ pub(super) fn sentence(event: &Event, actor: &str, who: Naming<'_>) -> String {
             let count = counted(weights.len() as u64, "task", "tasks");
             format!("{actor} weighed {count} anew")
         }
+        Event::TaskSplit { task, split } => {
+            let then = match &split.then {
+                Some(then) => format!(", then {then}"),
+                None => String::new(),
+            };
+            format!("{actor} divided {task} into {}{then}", names(&split.parts))
+        }
+        Event::TaskPartMoved { task, part, ended } => match ended {
+            Some(state) => format!("{part}, a part of {task}, is {}", state.name()),
+            None => format!("{part}, a part of {task}, is begun anew"),
+        },
+        Event::TaskJoined { task, outcome, stage, .. } => match (outcome, stage) {
+            (Outcome::Met, Stage::Over | Stage::Parts) => format!("{task} waits for no part"),
+            (Outcome::Met, Stage::Then) => format!("the parts of {task} are joined"),
+            (Outcome::Missed, _) => format!("too few parts of {task} are done"),
+            (Outcome::GivenUp, _) => format!("the parts of {task} are given up"),
+        },
         Event::TasksRenewed { tasks, .. } => {
             let until = tasks.iter().map(|task| task.expires_at).min();
             let until = until.map(|at| format!(" until {}", time(at))).unwrap_or_default();
@@ -112,6 +130,9 @@ fn moved(task: &TaskId, how: Move, to: &Standing, actor: &str, who: Naming<'_>) 
         Move::Unblocked => format!("{task} is ready: nothing it came after is left"),
         Move::Cancelled => format!("{actor} cancelled {task}{why}"),
         Move::Reopened => format!("{actor} reopened {task}{why}"),
+        Move::Split => format!("{task} waits for its parts"),
+        Move::Joined if to.state == State::Done => format!("{task} is done: what followed is"),
+        Move::Joined => format!("{task} is ready{why}"),
     }
 }
 
@@ -166,6 +187,19 @@ mod tests {
             moved("unblocked", "open", &[]),
             moved("cancelled", "cancelled", std::slice::from_ref(&why)),
             moved("reopened", "open", &[]),
+            moved("split", "blocked", &[]),
+            moved("joined", "open", std::slice::from_ref(&why)),
+            moved("joined", "done", &[]),
+            ("task_split", json!({ "task": "t3", "split": {
+                "parts": ["t4", "t5"], "then": "t6", "join": "all", "on_failure": "stop",
+                "at": at, "stage": "parts",
+            } })),
+            ("task_part_moved", json!({ "task": "t3", "part": "t4", "ended": "failed" })),
+            ("task_part_moved", json!({ "task": "t3", "part": "t4" })),
+            ("task_joined", json!({ "task": "t3", "outcome": "met", "stage": "then", "then": "t6" })),
+            ("task_joined", json!({ "task": "t3", "outcome": "met", "stage": "over" })),
+            ("task_joined", json!({ "task": "t3", "outcome": "missed", "stage": "over" })),
+            ("task_joined", json!({ "task": "t3", "outcome": "given_up", "stage": "over" })),
             (
                 "task_reported",
                 json!({ "task": "t3", "report": { "done": "all", "not_done": "nothing" } }),
