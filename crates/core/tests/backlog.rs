@@ -2,8 +2,8 @@
 
 use baton_core::id::Token;
 use baton_core::refusal::Refusal;
-use baton_core::task::split::{Join, OnFailure};
 use baton_core::task::Task;
+use baton_core::task::split::{Join, OnFailure};
 use baton_core::task::tally::Tally;
 use baton_core::tasks::Moved;
 use baton_core::tasks::adding::{self, Added};

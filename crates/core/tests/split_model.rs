@@ -67,9 +67,7 @@ impl ReferenceStateMachine for Stories {
     fn transitions((): &()) -> BoxedStrategy<Act> {
         let who = || prop::sample::select(SESSIONS);
         let task = || 0..12_usize;
-        let join = || {
-            prop_oneof![2 => Just(Join::All), 1 => Just(Join::Any), 1 => (1..3_u32).prop_map(Join::AtLeast)]
-        };
+        let join = || prop_oneof![2 => Just(Join::All), 1 => Just(Join::Any), 1 => (1..3_u32).prop_map(Join::AtLeast)];
         prop_oneof![
             2 => prop::option::weighted(0.3, task()).prop_map(|after| Act::Add { after }),
             4 => (task(), 1..4_usize, join(), any::<bool>(), any::<bool>(), any::<bool>())
@@ -225,10 +223,11 @@ fn assert_once(world: &World) {
                 follower.extend(split.then.map(|then| (then, task.clone())));
                 open.insert(task, (0, 0));
             }
-            Event::TaskJoined { task, stage, then, .. } => {
+            Event::TaskJoined { task, outcome, stage, then } => {
                 let (joined, _) = open.get_mut(&task).unwrap();
-                // What followed ends the split without a join.
-                *joined += u32::from(stage == Stage::Then || then.is_some());
+                // The end of what followed, and giving the whole up, end the split without a join.
+                let given_up = outcome == Outcome::GivenUp;
+                *joined += u32::from(!given_up && (stage == Stage::Then || then.is_some()));
                 assert!(*joined <= 1, "{task} was joined twice");
             }
             Event::TaskMoved { task, how: Move::Joined, .. } => {
@@ -264,9 +263,9 @@ fn drain(world: &mut World) {
             continue;
         }
         let Ok(taking::Answer::Taken(taken)) = answer else {
-            let left = tasks(world).into_values().find(|task| {
-                task.standing.ended().is_none() && task.standing.blocked_on.is_none()
-            });
+            let left = tasks(world)
+                .into_values()
+                .find(|task| task.standing.ended().is_none() && task.standing.blocked_on.is_none());
             let held = |task: &Task| !task.pending.is_empty() || task.waits_for_parts();
             let behind_failed = left.as_ref().is_some_and(held)
                 && tasks(world).values().any(|task| task.state() == State::Failed);

@@ -215,10 +215,7 @@ fn cancelling_the_whole_cancels_what_nobody_works_on() {
     world.takes_as("ann", &this("t2")).unwrap();
     world.cancels(None, &id).unwrap();
     let states = ["t1", "t2", "t3", "t4", "t5", "t6"].map(|id| world.state(id));
-    assert_eq!(
-        states,
-        ["cancelled", "active", "cancelled", "cancelled", "cancelled", "cancelled"]
-    );
+    assert_eq!(states, ["cancelled", "active", "cancelled", "cancelled", "cancelled", "cancelled"]);
     world.finishes("ann", "t2", None).unwrap();
     assert_eq!(world.state(&id), "cancelled");
     world.reopens(None, &id).unwrap();
@@ -269,11 +266,8 @@ fn limits_are_named() {
     ));
     let join = Join::AtLeast(3);
     world.splits(None, &Request { join, ..dividing(&id, &["one a", "two b"]) }).unwrap_err();
-    let keyed = |key: &str| Part {
-        title: "part".to_owned(),
-        key: Some(key.to_owned()),
-        ..Part::default()
-    };
+    let keyed =
+        |key: &str| Part { title: "part".to_owned(), key: Some(key.to_owned()), ..Part::default() };
     let twice = Request { parts: vec![keyed("k"), keyed("k")], ..dividing(&id, &[]) };
     assert!(matches!(refused(world.splits(None, &twice)), Refused::KeyTaken { task: None, .. }));
     world.file(&adding::Request { key: Some("k".to_owned()), ..filing("else") }).unwrap();
@@ -288,5 +282,19 @@ fn limits_are_named() {
         Refused::TooMany { .. }
     ));
     assert!(world.takes_as("ann", &best()).is_some());
+    sound(&mut world);
+}
+
+#[test]
+fn a_part_never_waits_for_its_whole() {
+    let mut world = World::with(["ann"]);
+    let id = whole(&mut world);
+    let then = Some("merge".to_owned());
+    world.splits(None, &Request { then, ..dividing(&id, &["one a", "two b"]) }).unwrap();
+    let beyond = world.add_after("beyond it", &[&id]);
+    for on in [&id, "t4", &beyond] {
+        let refusal = refused(world.updates(None, "t2", Default::default(), &[on]));
+        assert!(matches!(refusal, Refused::Cycle { .. }), "{on}: {refusal:?}");
+    }
     sound(&mut world);
 }

@@ -492,8 +492,7 @@ pub(crate) fn assert_counts(world: &World) {
 
 pub(crate) fn assert_weights(world: &World) {
     let tasks = world.records::<Task>();
-    let unfinished: Vec<&Task> =
-        tasks.iter().filter(|task| !task.state().is_finished()).collect();
+    let unfinished: Vec<&Task> = tasks.iter().filter(|task| !task.state().is_finished()).collect();
     for task in &unfinished {
         let mut behind = BTreeSet::from([task.task.clone()]);
         loop {

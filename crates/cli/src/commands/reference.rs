@@ -72,9 +72,9 @@ fn schemas() -> Value {
     use baton_core::state::drafts::{Discarded, Published};
     use baton_core::state::{Got, Names, Written};
     use baton_core::tasks::Moved;
-    use baton_core::tasks::splitting::Divided;
     use baton_core::tasks::adding::Added;
     use baton_core::tasks::refused::Nothing;
+    use baton_core::tasks::splitting::Divided;
     use baton_core::tasks::taking::Taken;
     use baton_engine::checking::Verdicts;
     use baton_engine::listing::{ClaimList, Story};

@@ -48,11 +48,9 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
                 task.unblocks = weight.unblocks;
             })
         }),
-        Event::TaskSplit { task, split } => {
-            change(records, task.as_str(), |task: &mut Task| {
-                task.split = Some(Box::new(split.clone()));
-            })
-        }
+        Event::TaskSplit { task, split } => change(records, task.as_str(), |task: &mut Task| {
+            task.split = Some(Box::new(split.clone()));
+        }),
         Event::TaskPartMoved { task, part, ended } => with_split(records, task, |split| {
             match ended {
                 Some(state) => split.ended.insert(part.clone(), *state),

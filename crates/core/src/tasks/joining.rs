@@ -43,7 +43,8 @@ pub(crate) fn follow(
     if queue.is_empty() {
         return Ok(Vec::new());
     }
-    let mut after = After { overlay: Overlay::new(view), new: Vec::new(), queue, woken: Vec::new() };
+    let mut after =
+        After { overlay: Overlay::new(view), new: Vec::new(), queue, woken: Vec::new() };
     for event in &*events {
         evolve(&mut after.overlay, event)?;
     }
@@ -143,18 +144,21 @@ impl After<'_> {
         }
     }
 
-    /// In a sequence the next one goes on although the one before it failed.
+    /// In a sequence the next one goes on although the one before it failed; so do its own parts,
+    /// which came after whatever it came after.
     fn let_next(&mut self, split: &Split, of: &TaskId, context: &Context) -> Result<(), Refusal> {
-        for id in &split.parts {
-            let Some(next) = self.task(id)?.filter(|next| next.pending.contains(of)) else {
+        let mut ids: VecDeque<TaskId> = split.parts.iter().cloned().collect();
+        while let Some(id) = ids.pop_front() {
+            let Some(next) = self.task(&id)?.filter(|next| next.pending.contains(of)) else {
                 continue;
             };
             self.push(Event::TaskFreed { task: id.clone(), of: of.clone() })?;
-            let Some(freed) = self.task(id)? else { continue };
+            let Some(freed) = self.task(&id)? else { continue };
             if next.state() == State::Blocked && freed.at_rest() == State::Open {
                 let why = format!("{of}, which came before it, failed");
                 self.wake(&freed, Move::Unblocked, Some(why), context)?;
             }
+            ids.extend(next.split.into_iter().flat_map(|split| split.parts));
         }
         match graph::weigh_anew(&self.overlay, std::slice::from_ref(of))? {
             Some(event) => self.push(event),
@@ -165,7 +169,9 @@ impl After<'_> {
     /// One failed: those that nobody has begun are not begun.
     fn stop(&mut self, split: &Split, failed: &TaskId, context: &Context) -> Result<(), Refusal> {
         for id in &split.parts {
-            if let Some(part) = self.task(id)?.filter(|part| !part.waits_for_parts()) {
+            // A divided one is under way, unless it was to come after the one that failed.
+            let begun = |part: &Task| part.waits_for_parts() && !part.pending.contains(failed);
+            if let Some(part) = self.task(id)?.filter(|part| !begun(part)) {
                 self.cancel(&part, format!("{failed}, a part beside it, failed"), context)?;
             }
         }
@@ -224,21 +230,16 @@ impl After<'_> {
         Ok(())
     }
 
-    fn join(
-        &mut self,
-        whole: &Task,
-        outcome: Outcome,
-        context: &Context,
-    ) -> Result<(), Refusal> {
+    fn join(&mut self, whole: &Task, outcome: Outcome, context: &Context) -> Result<(), Refusal> {
         let Some(split) = whole.split.as_deref() else {
             return Ok(());
         };
         let then = split.then.as_ref().map(|id| self.task(id)).transpose()?.flatten();
-        let then = then.filter(|then| !then.state().is_finished());
-        let goes_on = outcome == Outcome::Met && then.is_some();
+        let wanted = then.is_some_and(|then| !then.state().is_finished());
+        let goes_on = outcome == Outcome::Met && wanted;
         let stage = if goes_on { Stage::Then } else { Stage::Over };
-        let id = then.as_ref().map(|then| then.task.clone());
-        self.push(Event::TaskJoined { task: whole.task.clone(), outcome, stage, then: id.clone() })?;
+        let (task, id) = (whole.task.clone(), split.then.clone());
+        self.push(Event::TaskJoined { task, outcome, stage, then: id.clone() })?;
         let why = match outcome {
             Outcome::Met => format!("{} as asked", split.progress()),
             _ => format!("{}: too few are done", split.progress()),

@@ -290,9 +290,10 @@ fn join(text: &str) -> Result<Join, String> {
     match text {
         "all" => Ok(Join::All),
         "any" => Ok(Join::Any),
-        number => number.parse().map(Join::AtLeast).map_err(|_| {
-            "write all, any, or how many parts must be done".to_owned()
-        }),
+        number => number
+            .parse()
+            .map(Join::AtLeast)
+            .map_err(|_| "write all, any, or how many parts must be done".to_owned()),
     }
 }
 

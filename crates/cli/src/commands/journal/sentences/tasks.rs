@@ -190,13 +190,19 @@ mod tests {
             moved("split", "blocked", &[]),
             moved("joined", "open", std::slice::from_ref(&why)),
             moved("joined", "done", &[]),
-            ("task_split", json!({ "task": "t3", "split": {
+            (
+                "task_split",
+                json!({ "task": "t3", "split": {
                 "parts": ["t4", "t5"], "then": "t6", "join": "all", "on_failure": "stop",
                 "at": at, "stage": "parts",
-            } })),
+            } }),
+            ),
             ("task_part_moved", json!({ "task": "t3", "part": "t4", "ended": "failed" })),
             ("task_part_moved", json!({ "task": "t3", "part": "t4" })),
-            ("task_joined", json!({ "task": "t3", "outcome": "met", "stage": "then", "then": "t6" })),
+            (
+                "task_joined",
+                json!({ "task": "t3", "outcome": "met", "stage": "then", "then": "t6" }),
+            ),
             ("task_joined", json!({ "task": "t3", "outcome": "met", "stage": "over" })),
             ("task_joined", json!({ "task": "t3", "outcome": "missed", "stage": "over" })),
             ("task_joined", json!({ "task": "t3", "outcome": "given_up", "stage": "over" })),
