@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 
 use crate::render::{self, resources, shown};
 
+mod evidence;
 mod tasks;
 pub(crate) use shared::running;
 
 mod shared;
+mod suggestions;
 
 /// A failure, ready to be said.
 #[derive(Debug)]
@@ -98,6 +100,27 @@ impl From<Failure> for Problem {
                 format!("mend line {line} of {}", shown(&path.to_string_lossy())),
                 json!({ "line": line, "column": column }),
             ),
+            Failure::DoesNotApply { suggestion, path, why } => (
+                "does_not_apply",
+                format!(
+                    "the patch does not fit {} as it is: {}",
+                    shown(&path.to_string()),
+                    shown(why)
+                ),
+                format!("baton suggestion decline {} --why 'it no longer fits'", shown(suggestion)),
+                json!({ "suggestion": suggestion }),
+            ),
+            Failure::NoSuchCheck { name, known, why } => {
+                let what = match name {
+                    Some(name) => format!("check {:?} cannot be run so: {why}", shown(name)),
+                    None => format!("there is nothing to run: {why}"),
+                };
+                let next = match known.first() {
+                    Some(first) => format!("baton task check ID {}", shown(first)),
+                    None => "baton task check ID NAME -- COMMAND".to_owned(),
+                };
+                ("no_such_check", what, next, json!({ "known": known }))
+            }
             Failure::BadCredentialText { given } => (
                 "bad_credential",
                 format!("{:?} is not a credential of the form ID.SECRET", shown(given)),
@@ -244,6 +267,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         ),
         Refusal::Task(refused) => {
             let (message, next, details) = tasks::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Suggestion(refused) => {
+            let (message, next, details) = suggestions::of(refused);
             problem(message, next, details)
         }
         Refusal::State(refused) => {

@@ -36,6 +36,7 @@ mod reference;
 mod sessions;
 #[cfg(test)]
 mod shared_store;
+mod splits;
 #[cfg(test)]
 mod state;
 #[cfg(test)]

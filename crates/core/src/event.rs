@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claim::{Claim, Leftover};
-use crate::id::{ClaimId, NoticeId, SessionId, TaskId, Token, WaiterId};
+use crate::id::{ClaimId, NoticeId, SessionId, SuggestionId, TaskId, Token, WaiterId};
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::notes::Note;
@@ -18,10 +18,12 @@ use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
+use crate::suggestions::{Answer, Suggestion};
 use crate::task::dossier::Report;
 use crate::task::split::{Outcome, Split, Stage};
 use crate::task::{self, Move, Standing, Task};
 use crate::tasks::editing::Edit;
+use crate::tasks::evidence::{CheckRun, Shown};
 use crate::time::{Moment, Span};
 use crate::waiting::Waiter;
 use crate::zones::Policy;
@@ -169,6 +171,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<TaskId>,
     },
+    /// Its owner ran a check.
+    TaskChecked {
+        task: TaskId,
+        run: CheckRun,
+    },
+    /// What was shown when it was done.
+    TaskProven {
+        task: TaskId,
+        shown: Shown,
+    },
     TasksRenewed {
         tasks: Vec<task::Renewal>,
         at: Moment,
@@ -206,6 +218,21 @@ pub enum Event {
         token: Token,
         at: Moment,
         end: once::End,
+    },
+
+    SuggestionMade {
+        suggestion: Suggestion,
+    },
+    SuggestionAnswered {
+        suggestion: SuggestionId,
+        claim: ClaimId,
+        answer: Answer,
+    },
+    /// The same session took the path anew: it waits at that claim now.
+    SuggestionMoved {
+        suggestion: SuggestionId,
+        from: ClaimId,
+        to: ClaimId,
     },
 
     NoteAdded {
@@ -352,10 +379,15 @@ impl Event {
             | Self::TaskSplit { .. }
             | Self::TaskPartMoved { .. }
             | Self::TaskJoined { .. }
+            | Self::TaskChecked { .. }
+            | Self::TaskProven { .. }
             | Self::StateChanged { .. }
             | Self::DraftSet { .. }
             | Self::DraftsEnded { .. }
             | Self::OnceEnded { .. }
+            | Self::SuggestionMade { .. }
+            | Self::SuggestionAnswered { .. }
+            | Self::SuggestionMoved { .. }
             | Self::NoteAdded { .. }
             | Self::SnapshotTaken { .. } => Durability::Power,
         }
@@ -417,6 +449,8 @@ impl Event {
             Self::TaskSplit { .. } => "task_split",
             Self::TaskPartMoved { .. } => "task_part_moved",
             Self::TaskJoined { .. } => "task_joined",
+            Self::TaskChecked { .. } => "task_checked",
+            Self::TaskProven { .. } => "task_proven",
             Self::TasksRenewed { .. } => "tasks_renewed",
             Self::TasksForgotten { .. } => "tasks_forgotten",
             Self::StateChanged { .. } => "state_changed",
@@ -425,6 +459,9 @@ impl Event {
             Self::OnceStarted { .. } => "once_started",
             Self::OnceRenewed { .. } => "once_renewed",
             Self::OnceEnded { .. } => "once_ended",
+            Self::SuggestionMade { .. } => "suggestion_made",
+            Self::SuggestionAnswered { .. } => "suggestion_answered",
+            Self::SuggestionMoved { .. } => "suggestion_moved",
             Self::NoteAdded { .. } => "note_added",
             Self::OperationAnswered { .. } => "operation_answered",
             Self::OperationsForgotten { .. } => "operations_forgotten",
@@ -464,6 +501,8 @@ pub const KINDS: &[&str] = &[
     "task_split",
     "task_part_moved",
     "task_joined",
+    "task_checked",
+    "task_proven",
     "tasks_renewed",
     "tasks_forgotten",
     "state_changed",
@@ -472,6 +511,9 @@ pub const KINDS: &[&str] = &[
     "once_started",
     "once_renewed",
     "once_ended",
+    "suggestion_made",
+    "suggestion_answered",
+    "suggestion_moved",
     "note_added",
     "operation_answered",
     "operations_forgotten",

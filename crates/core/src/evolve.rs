@@ -11,6 +11,7 @@ use crate::operations::Operation;
 use crate::sessions::{Life, Session};
 use crate::state::State;
 use crate::state::drafts::{self, Draft};
+use crate::suggestions::{Answer, Suggestion};
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
@@ -88,6 +89,8 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         | Event::TaskSplit { .. }
         | Event::TaskPartMoved { .. }
         | Event::TaskJoined { .. }
+        | Event::TaskChecked { .. }
+        | Event::TaskProven { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::evolve(records, event),
         Event::StateChanged { changed } => {
@@ -114,6 +117,29 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         }
         Event::OnceEnded { key, token, at, end } => {
             change(records, key.as_str(), |once: &mut Once| once.end(*token, *at, end))
+        }
+
+        Event::SuggestionMade { suggestion } => {
+            put(records, suggestion)?;
+            change(records, suggestion.claim.as_str(), |claim: &mut Claim| claim.suggestions += 1)
+        }
+        Event::SuggestionAnswered { suggestion, claim, answer } => {
+            let open = get::<Suggestion>(records, suggestion.as_str())?
+                .is_some_and(|suggestion| suggestion.answer == Answer::Open);
+            change(records, suggestion.as_str(), |suggestion: &mut Suggestion| {
+                suggestion.answer = answer.clone();
+            })?;
+            match open {
+                true => change(records, claim.as_str(), Claim::answered),
+                false => Ok(()),
+            }
+        }
+        Event::SuggestionMoved { suggestion, from, to } => {
+            change(records, suggestion.as_str(), |suggestion: &mut Suggestion| {
+                suggestion.claim = to.clone();
+            })?;
+            change(records, from.as_str(), Claim::answered)?;
+            change(records, to.as_str(), |claim: &mut Claim| claim.suggestions += 1)
         }
 
         Event::NoteAdded { note } => put(records, note),

@@ -44,6 +44,8 @@ ids! {
     NoticeId "n";
     /// One working tree of the workspace.
     TreeId "t";
+    /// A suggestion: a patch for what another holds.
+    SuggestionId "p";
     /// A task: `t1`, `t2` …, numbered in the order of filing, because people say them aloud.
     TaskId "t";
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
-use crate::id::{ClaimId, NoticeId, SessionId, TaskId};
+use crate::id::{ClaimId, NoticeId, SessionId, SuggestionId, TaskId};
 use crate::resource::Resource;
 use crate::time::Moment;
 use crate::view::{Index, Kind, Query, Record};
@@ -40,6 +40,17 @@ pub enum News {
         #[serde(rename = "taken_by")]
         to: Option<Holder>,
         why: String,
+    },
+    /// Somebody would change what you hold.
+    Suggested { suggestion: SuggestionId, by: Holder, path: Resource, why: String },
+    /// What you suggested was applied or declined.
+    SuggestionAnswered {
+        suggestion: SuggestionId,
+        path: Resource,
+        by: Holder,
+        applied: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// What you divided can go on.
     Joined { task: TaskId, title: String, why: String },

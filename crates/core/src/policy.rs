@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::refusal::Refusal;
 use crate::state;
+use crate::tasks::evidence;
 use crate::view::{View, get};
 use crate::zones::{Policy, Zone};
 
@@ -81,6 +82,15 @@ pub struct Difference {
     pub state_added: Vec<state::rules::Rule>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state_removed: Vec<state::rules::Rule>,
+    /// What must be shown before a task is done, where that changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceChange>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceChange {
+    pub from: evidence::Rules,
+    pub to: evidence::Rules,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +119,9 @@ impl Difference {
             })
             .filter(|change| change.from != change.to)
             .collect();
-        Self { added, removed, reordered, capacities, state_added, state_removed }
+        let evidence = (old.evidence != new.evidence)
+            .then(|| EvidenceChange { from: old.evidence.clone(), to: new.evidence.clone() });
+        Self { added, removed, reordered, capacities, state_added, state_removed, evidence }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
-use crate::{once, state};
+use crate::{once, state, suggestions};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +87,8 @@ pub enum Refusal {
     #[error("the {what} contains {character:?}")]
     BadText { what: &'static str, character: char },
 
+    #[error(transparent)] // As below.
+    Suggestion(Box<suggestions::Refused>),
     #[error(transparent)] // The task's refusal is the whole answer.
     Task(Box<tasks::refused::Refused>),
     #[error(transparent)] // It is the whole answer; nothing is to be added to it.
@@ -134,6 +136,7 @@ impl Refusal {
             | Self::BadText { .. } => Class::Usage,
             Self::StaleToken { .. } => Class::Stale,
             Self::Task(refused) => refused.class(),
+            Self::Suggestion(refused) if refused.is_usage() => Class::Usage,
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
@@ -168,6 +171,7 @@ impl Refusal {
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
             Self::Task(refused) => refused.code(),
+            Self::Suggestion(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",

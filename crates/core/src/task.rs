@@ -15,9 +15,12 @@ use crate::time::{Moment, Span};
 use crate::view::{Index, Kind, Query, Record};
 
 pub use split::{Join, Split};
+pub use submission::{Submission, Verdict};
 
 pub mod dossier;
 pub mod split;
+#[expect(dead_code, reason = "reviewing writes it")]
+pub mod submission;
 pub mod tally;
 
 /// Tasks that are offered: (role, phase, priority, how much it unblocks, age).
@@ -250,17 +253,6 @@ impl Standing {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-/// Work handed in for review: bound to one commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Submission {
-    pub commit: String,
-    pub by: Holder,
-    pub at: Moment,
-    /// Who may review it: a role or a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
 }
 
 /// Money in cents, written as dollars.

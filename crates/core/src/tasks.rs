@@ -26,9 +26,11 @@ pub mod adding;
 pub mod choosing;
 pub mod editing;
 pub mod ending;
+pub mod evidence;
 mod graph;
 mod joining;
 pub mod near;
+pub mod planning;
 pub mod refused;
 pub mod similar;
 pub mod splitting;
@@ -231,7 +233,7 @@ pub(crate) fn wrong_state(task: &Task, verb: &'static str, reason: Option<String
 pub fn allowed(state: State) -> &'static [&'static str] {
     match state {
         State::Open => &["take", "split", "update", "block", "park", "cancel"],
-        State::Active => &["done", "fail", "split", "park", "block", "update", "cancel"],
+        State::Active => &["done", "check", "fail", "split", "park", "block", "update", "cancel"],
         State::Review | State::Waiting => &["update", "cancel"],
         State::Blocked => &["update", "block", "reopen", "cancel"],
         State::Parked => &["take", "split", "update", "reopen", "cancel"],

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::pattern::fold;
 use crate::resource::{NAME_BYTES_MAX, Resource, name_character};
 use crate::state;
+use crate::tasks::evidence;
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
 
@@ -52,6 +53,9 @@ pub struct Policy {
     /// How keys of the shared state may change; the last one that fits a key wins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<state::rules::Rule>,
+    /// What must be shown before a task is done.
+    #[serde(default, skip_serializing_if = "evidence::Rules::is_empty")]
+    pub evidence: evidence::Rules,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
     pub approved_at: Moment,

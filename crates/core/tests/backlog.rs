@@ -9,6 +9,7 @@ use baton_core::tasks::Moved;
 use baton_core::tasks::adding::{self, Added};
 use baton_core::tasks::editing;
 use baton_core::tasks::ending::{self, Block, Change, Class, Done, Fail, Park};
+use baton_core::tasks::evidence::Facts;
 use baton_core::tasks::refused::Refused;
 use baton_core::tasks::splitting::{self, Divided, Part};
 use baton_core::tasks::taking::{self, Answer, Taken};
@@ -117,6 +118,7 @@ impl World {
             report_done: "all".to_owned(),
             report_not_done: "nothing".to_owned(),
             result: None,
+            facts: Facts::default(),
             token,
         };
         let context = self.context(Some(who));

@@ -6,7 +6,9 @@ use baton_core::event::{
     EndOfClaim, EndOfDraft, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown, Weight,
 };
 use baton_core::evolve::evolve;
-use baton_core::id::{ClaimId, NoticeId, Position, SessionId, TaskId, TreeId, WaiterId};
+use baton_core::id::{
+    ClaimId, NoticeId, Position, SessionId, SuggestionId, TaskId, TreeId, WaiterId,
+};
 use baton_core::journal::{self, Broken, Entry, Hash, Head};
 use baton_core::key::Key;
 use baton_core::memory::Memory;
@@ -14,15 +16,18 @@ use baton_core::notes::{self, Note};
 use baton_core::notices::{News, Notice};
 use baton_core::once;
 use baton_core::operations::Operation;
+use baton_core::resource::Resource;
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
+use baton_core::suggestions::{Answer, Suggestion};
 use baton_core::task::dossier::Report;
 use baton_core::task::split::{OnFailure, Outcome, Split, Stage};
 use baton_core::task::{
     Join, Move, Owner, Renewal as Renewed, Standing, State, Submission, Task, Usd,
 };
 use baton_core::tasks::editing::Edit;
+use baton_core::tasks::evidence::{CheckRun, NamedCheck, Proof, Rules, Shown};
 use baton_core::time::{Moment, Span};
 use baton_core::waiting::Waiter;
 use baton_core::zones::{Policy, Rule, Zone};
@@ -91,6 +96,7 @@ fn claim() -> baton_core::claim::Claim {
         expires_at: START + Span::minutes(30),
         reason: Some("why \"not\" \u{1f980}".to_owned()),
         task: None,
+        suggestions: 2,
     }
 }
 
@@ -144,6 +150,16 @@ fn every_kind() -> Vec<Event> {
                 capacities: [("gpu".to_owned(), 2)].into(),
                 source_hash: "hash".to_owned(),
                 approved_at: START,
+                evidence: Rules {
+                    require: Proof::ALL.to_vec(),
+                    checks: vec!["test".to_owned()],
+                    named: vec![NamedCheck {
+                        name: "test".to_owned(),
+                        run: vec!["make".to_owned()],
+                        timeout: Span::minutes(1),
+                    }],
+                    target: Some("main".to_owned()),
+                },
                 state: vec![rules::Rule {
                     keys: vec!["build/*".parse().unwrap()],
                     rule: rules::Kind::Forward,
@@ -241,10 +257,93 @@ fn task() -> Task {
             commit: "abc".to_owned(),
             by: holder(),
             at: START,
+            attempt: 1,
+            tree: TreeId("t1".to_owned()),
             to: Some("role:review".to_owned()),
+            frozen: Vec::new(),
+            reported: false,
+            reviewers: Vec::new(),
+            verdicts: Vec::new(),
         }),
         remembered: true,
     }
+}
+
+fn check_run() -> CheckRun {
+    CheckRun {
+        name: "test".to_owned(),
+        argv: vec!["cargo".to_owned(), "test".to_owned()],
+        exit: 1,
+        snapshot: Some("def".to_owned()),
+        at: START,
+        took: Span::minutes(2),
+        by: holder(),
+        attempt: 2,
+    }
+}
+
+fn suggested() -> Vec<Event> {
+    let path = Resource::literal("src/a").unwrap();
+    let id = SuggestionId("p1".to_owned());
+    let (answered_by, answered_at) = (holder(), START);
+    let answers = [
+        Answer::Open,
+        Answer::Applied { answered_by: answered_by.clone(), answered_at },
+        Answer::Declined { answered_by, answered_at, because: "no".to_owned() },
+        Answer::Filed { task: TaskId::numbered(9), answered_at },
+    ];
+    let suggestion = |answer: &Answer| Suggestion {
+        suggestion: id.clone(),
+        path: path.clone(),
+        patch: "--- a/src/a\n".to_owned(),
+        strip: 1,
+        added: 2,
+        removed: 3,
+        why: "why".to_owned(),
+        by: holder(),
+        at: START,
+        to: holder(),
+        tree: TreeId("t1".to_owned()),
+        claim: ClaimId("c1".to_owned()),
+        answer: answer.clone(),
+    };
+    let news = [
+        News::Suggested {
+            suggestion: id.clone(),
+            by: holder(),
+            path: path.clone(),
+            why: "why".to_owned(),
+        },
+        News::SuggestionAnswered {
+            suggestion: id.clone(),
+            path: path.clone(),
+            by: holder(),
+            applied: false,
+            why: Some("no".to_owned()),
+        },
+        News::Joined {
+            task: TaskId::numbered(3),
+            title: "title".to_owned(),
+            why: "why".to_owned(),
+        },
+    ];
+    let mut events: Vec<Event> = Vec::new();
+    for answer in &answers {
+        events.push(Event::SuggestionMade { suggestion: suggestion(answer) });
+        let (suggestion, claim) = (id.clone(), ClaimId("c1".to_owned()));
+        events.push(Event::SuggestionAnswered { suggestion, claim, answer: answer.clone() });
+    }
+    let (from, to) = (ClaimId("c1".to_owned()), ClaimId("c2".to_owned()));
+    events.push(Event::SuggestionMoved { suggestion: id.clone(), from, to });
+    events.extend(news.map(|news| Event::NoticeSent {
+        notice: Notice {
+            notice: NoticeId("n3".to_owned()),
+            to: SessionId("s1".to_owned()),
+            at: START,
+            news,
+        },
+    }));
+    events
 }
 
 fn split() -> Split {
@@ -295,6 +394,16 @@ fn every_event_of_tasks() -> Vec<Event> {
             at: START,
         },
         Event::TasksForgotten { tasks: vec![id.clone()] },
+        Event::TaskChecked { task: id.clone(), run: check_run() },
+        Event::TaskProven {
+            task: id.clone(),
+            shown: Shown {
+                at: START,
+                commit: Some("abc".to_owned()),
+                snapshot: Some("def".to_owned()),
+                required: Proof::ALL.to_vec(),
+            },
+        },
         Event::TaskSplit { task: id.clone(), split: split() },
         Event::TaskPartMoved {
             task: id.clone(),
@@ -336,6 +445,7 @@ fn every_event_of_tasks() -> Vec<Event> {
         standing: standing.clone(),
     }));
     events.extend(shared());
+    events.extend(suggested());
     events
 }
 

@@ -20,6 +20,7 @@ use baton_core::overlay::Overlay;
 use baton_core::refusal::{Held, Refusal};
 use baton_core::resource::Resource;
 use baton_core::sessions::{self, Ended, Process, Session, Start, Started};
+use baton_core::suggestions;
 use baton_core::time::{Moment, Span};
 use baton_core::view::{Record, Records, Row, View, parse};
 use baton_core::waiting::{self, Waiter};
@@ -171,7 +172,7 @@ impl World {
         let first = Position { epoch, number: head.position.number + 1 };
         context.next = first.after(u64::from(self.raise));
         self.see_dirty(&mut context);
-        let (events, answer) = match rule(&self.store, &context) {
+        let (mut events, answer) = match rule(&self.store, &context) {
             Err(Refusal::Unobserved { claims }) => {
                 self.look_at(&claims, &mut context);
                 context.observed.complete = true;
@@ -179,6 +180,7 @@ impl World {
             }
             other => other?,
         };
+        suggestions::follow(&self.store, &mut events, &context)?;
         let why = "the power was cut".to_owned();
         let raised = self.raise.then_some(Event::EpochRaised { why });
         let actor = context.actor.session.map(|session| session.0).unwrap_or_default();

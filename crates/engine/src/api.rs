@@ -11,6 +11,7 @@ use baton_core::id::Token;
 use baton_core::time::Span;
 
 pub mod shared;
+pub mod suggestions;
 pub mod tasks;
 
 /// Takes a claim on paths and named resources, all or nothing.

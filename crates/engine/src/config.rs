@@ -19,6 +19,7 @@ use toml::Spanned;
 
 use crate::failure::Failure;
 
+mod done;
 mod state;
 
 pub const FILE_NAME: &str = "baton.toml";
@@ -38,6 +39,10 @@ struct File {
     resource: BTreeMap<Spanned<String>, ResourceEntry>,
     #[serde(default)]
     state: Vec<state::StateEntry>,
+    #[serde(default)]
+    done: done::DoneEntry,
+    #[serde(default)]
+    queue: done::QueueEntry,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -94,7 +99,7 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let said = (&policy.zones, &policy.capacities, &policy.state);
+    let said = (&policy.zones, &policy.capacities, &policy.state, &policy.evidence);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -108,6 +113,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         zones: source.zones(&file)?,
         capacities: source.capacities(&file)?,
         state: source.state(&file.state)?,
+        evidence: source.evidence(&file.done, &file.queue)?,
         source_hash: hash(text),
         approved_at,
     })
@@ -229,7 +235,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `colour`; there are `zone, resource, state`
+        1: unknown key `colour`; there are `zone, resource, state, done, queue`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

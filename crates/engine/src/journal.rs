@@ -378,8 +378,14 @@ fn concerns(event: &Event) -> Concerns<'_> {
                     (to.as_ref().map(|to| &to.session), resources.as_slice())
                 }
                 News::Joined { .. } => (None, &[][..]),
+                News::Suggested { by, path, .. } | News::SuggestionAnswered { by, path, .. } => {
+                    (Some(&by.session), std::slice::from_ref(path))
+                }
             };
             ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
+        }
+        Event::SuggestionMade { suggestion } => {
+            (vec![&suggestion.by.session, &suggestion.to.session], vec![&suggestion.path])
         }
         Event::StateChanged { changed } => (vec![&changed.by.session], Vec::new()),
         Event::DraftSet { draft } => (vec![&draft.session], Vec::new()),

@@ -7,6 +7,7 @@
 use baton_core::context::{Actor, Observed};
 use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::state::rules::Rule;
+use baton_core::tasks::evidence::Rules;
 use baton_core::time::Moment;
 use baton_core::zones::{Policy, Zone};
 use schemars::JsonSchema;
@@ -36,6 +37,8 @@ pub struct Shown {
     pub capacities: std::collections::BTreeMap<String, u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Rule>,
+    #[serde(default, skip_serializing_if = "Rules::is_empty")]
+    pub evidence: Rules,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Moment>,
     pub on_disk: OnDisk,
@@ -78,6 +81,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         zones: in_force.zones,
         capacities: in_force.capacities,
         state: in_force.state,
+        evidence: in_force.evidence,
         approved_at: current.map(|current| current.approved_at),
         on_disk,
         difference,

@@ -149,7 +149,7 @@ fn dirty_paths(workspace: &Workspace, claim: &Claim) -> Result<Vec<String>, Fail
 }
 
 /// The folder of a tree, when it is on this machine.
-fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
+pub(crate) fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf> {
     if *tree == workspace.tree {
         return Some(workspace.place.root.clone());
     }

@@ -26,11 +26,13 @@ use serde::Serialize;
 
 use crate::api::tasks as api;
 use crate::claiming::LOOKS_MAX;
+use crate::evidence;
 use crate::failure::Failure;
 use crate::resources::named;
 use crate::sighting::{bury, clear_the_way, foreign_locks, in_the_way, life_of, of_claims, sight};
 use crate::workspace::{Retry, Workspace};
 
+pub mod graph;
 pub mod showing;
 pub mod splitting;
 
@@ -268,6 +270,7 @@ pub fn done(
         report_done: wanted.report_done.clone(),
         report_not_done: wanted.report_not_done.clone(),
         result: wanted.result.clone(),
+        facts: evidence::gather(workspace, &wanted.task, wanted.commit.as_deref())?,
         token: wanted.token,
     };
     let retry = retry_of(operation, "task done", wanted);

@@ -15,6 +15,7 @@ use baton_core::journal::{Entry, Head};
 use baton_core::operations::{self, Operation};
 use baton_core::overlay::Overlay;
 use baton_core::refusal::Refusal;
+use baton_core::suggestions;
 use baton_core::view::{Unreadable, View};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -96,10 +97,12 @@ impl Workspace {
         let state = transaction.state().clone();
         let context = context(&state, actor, observed, fresh()?);
         let mut overlay = Overlay::new(&*transaction);
-        let (events, answer) = rule(&overlay, &context)?;
+        let (mut events, answer) = rule(&overlay, &context)?;
         if events.is_empty() {
             return Ok(answer);
         }
+        // However a claim ends, what was suggested to its holder is not lost with it.
+        suggestions::follow(&overlay, &mut events, &context)?;
         let written = Written::new(&state, &context, events);
         written.evolve(&mut overlay).map_err(Refusal::from)?;
         let changes = overlay.into_changes().map_err(Refusal::from)?;

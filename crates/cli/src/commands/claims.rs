@@ -98,6 +98,18 @@ pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
                 let what = render::resources(resources);
                 format!("you no longer hold {what}: {}{now}", shown(why))
             }
+            News::Suggested { suggestion, by, path, why } => format!(
+                "{} suggests a change to {}, saying: \"{}\"; baton suggestion show {suggestion}",
+                shown(&by.name),
+                shown(&path.to_string()),
+                shown(why)
+            ),
+            News::SuggestionAnswered { suggestion, path, by, applied, why } => {
+                let verb = if *applied { "applied" } else { "declined" };
+                let why = why.as_deref().map(|why| format!(": \"{}\"", shown(why)));
+                let (name, path) = (shown(&by.name), shown(&path.to_string()));
+                format!("{name} {verb} {suggestion} for {path}{}", why.unwrap_or_default())
+            }
             News::Joined { task, title, why } => format!(
                 "{task} \"{}\", which you divided, can go on: {}; baton task results {task}",
                 shown(title),

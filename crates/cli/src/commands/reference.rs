@@ -71,15 +71,19 @@ fn schemas() -> Value {
     use baton_core::sessions::Ended;
     use baton_core::state::drafts::{Discarded, Published};
     use baton_core::state::{Got, Names, Written};
+    use baton_core::suggestions::{Suggestion, Told};
     use baton_core::tasks::Moved;
     use baton_core::tasks::adding::Added;
     use baton_core::tasks::refused::Nothing;
     use baton_core::tasks::splitting::Divided;
     use baton_core::tasks::taking::Taken;
     use baton_engine::checking::Verdicts;
+    use baton_engine::evidence::Outcomes;
     use baton_engine::listing::{ClaimList, Story};
     use baton_engine::sessions::{Credentials, Seat, Seats};
     use baton_engine::state::{History, Version};
+    use baton_engine::suggesting::Suggestions;
+    use baton_engine::tasking::graph::Graph;
     use baton_engine::tasking::showing::{ShownTask, TaskList};
     use baton_engine::tasking::splitting::Results;
     use schemars::schema_for;
@@ -99,6 +103,11 @@ fn schemas() -> Value {
         "task take, refused with nothing_ready": schema_for!(Nothing),
         "task show": schema_for!(ShownTask),
         "task split": schema_for!(Divided),
+        "suggest; suggestion apply, decline": schema_for!(Told),
+        "suggestions": schema_for!(Suggestions),
+        "suggestion show": schema_for!(Suggestion),
+        "task graph": schema_for!(Graph),
+        "task check": schema_for!(Outcomes),
         "task results": schema_for!(Results),
         "task list, ready, blocked": schema_for!(TaskList),
         "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),

@@ -15,6 +15,7 @@ use baton_core::tasks::similar::Similar;
 use baton_core::tasks::taking::{Taken, TakenTask};
 use baton_core::tasks::{BODY_BYTES_MAX, Moved};
 use baton_engine::api::tasks as api;
+use baton_engine::evidence::{self, Outcomes, Output};
 use baton_engine::failure::Failure;
 use baton_engine::tasking::{self, showing};
 use baton_engine::whoami;
@@ -26,6 +27,7 @@ use crate::desk::{Desk, Outcome};
 use crate::render::{self, Paint, paint, shown};
 use crate::words::Problem;
 
+mod graph;
 mod pages;
 mod parts;
 
@@ -55,6 +57,12 @@ pub(crate) enum Task {
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: usize,
     },
+    /// What can run side by side, and the longest chain
+    Graph {
+        /// As Mermaid text
+        #[arg(long, conflicts_with = "json")]
+        mermaid: bool,
+    },
     /// Take the best task there is, or a named one
     Take(api::Take),
     /// Change a task
@@ -68,6 +76,8 @@ pub(crate) enum Task {
         #[arg(value_name = "ID")]
         task: String,
     },
+    /// Run a check for a task and keep what came of it: evidence that it is done
+    Check(api::Check),
     /// Put a task aside
     Park(api::Park),
     /// Finish a task, saying what is done and what is not
@@ -90,10 +100,12 @@ pub(crate) fn run(common: &Common, command: Task) -> Outcome {
         Task::Show { task } => show(&mut Desk::open(common)?, &task),
         Task::Ready { limit } => ready(&mut Desk::open(common)?, limit),
         Task::Blocked { limit } => blocked(&mut Desk::open(common)?, limit),
+        Task::Graph { mermaid } => graph::run(&mut Desk::open(common)?, mermaid),
         Task::Take(wanted) => take(&mut worker()?, &wanted),
         Task::Update(wanted) => update(&mut anyone()?, wanted),
         Task::Split(wanted) => parts::split(&mut anyone()?, wanted),
         Task::Results { task } => parts::results(&mut Desk::open(common)?, &task),
+        Task::Check(wanted) => check(&mut worker()?, &wanted),
         Task::Block(wanted) => move_it(&mut anyone()?, &wanted, "blocked", tasking::block),
         Task::Park(wanted) => move_it(&mut anyone()?, &wanted, "parked", tasking::park),
         Task::Done(wanted) => move_it(&mut worker()?, &wanted, "done", tasking::done),
@@ -312,6 +324,39 @@ fn blocked(desk: &mut Desk, limit: usize) -> Outcome {
     let found = showing::blocked(&mut desk.workspace, limit)?;
     desk.answer(&found, |found, colour| pages::blocked_table(found, colour));
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
+    let output = if desk.json { Output::ToError } else { Output::Inherited };
+    let Desk { workspace, actor, operation, .. } = desk;
+    let came = evidence::check(workspace, actor, wanted, output, operation.as_deref())?;
+    desk.answer(&came, checked_words);
+    Ok(if came.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn checked_words(came: &Outcomes, colour: bool) -> String {
+    let mut text = String::new();
+    for check in &came.checks {
+        let (verb, tint) = match check.passed {
+            true => ("passed".to_owned(), Paint::Green),
+            false => (format!("failed with {}", check.exit), Paint::Red),
+        };
+        let _ = writeln!(
+            text,
+            "{}: check {} for {}, {}",
+            paint(&verb, tint, colour),
+            shown(&check.name),
+            check.task,
+            check.took
+        );
+        if check.snapshot.is_none() {
+            let note = paint("note", Paint::Yellow, colour);
+            let why = "the tree was changed while it ran, or is not git's: it shows nothing";
+            let _ = writeln!(text, "{note}: {why}");
+        }
+        text.push_str(&notices_words(&check.notices, colour));
+    }
+    text
 }
 
 fn show(desk: &mut Desk, task: &str) -> Outcome {

@@ -7,6 +7,7 @@ use baton_core::task::Owner;
 use baton_core::tasks::refused::{Brief, Nothing, Refused};
 use serde_json::{Value, json};
 
+use super::evidence;
 use crate::render::{self, counted, shown};
 
 /// The sentence, the next step and the document of a refusal.
@@ -97,6 +98,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             let message = format!("{:?} is the key of {whose}: one key is one task", shown(key));
             (message, next, json!({ "key": key, "task": task }))
         }
+        Refused::Unproven { task, missing } => evidence::unproven(task, missing),
         Refused::NotDivided { task } => (
             format!("{} was not divided, so it has no results of parts", named(task)),
             format!("baton task show {}", task.task),
@@ -110,7 +112,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
     }
 }
 
-fn named(task: &Brief) -> String {
+pub(super) fn named(task: &Brief) -> String {
     format!("{} \"{}\"", task.task, shown(&task.title))
 }
 
@@ -137,6 +139,7 @@ fn passive(message: &str, verb: &str) -> String {
         "reopen" => "be reopened",
         "update" => "be changed",
         "split" => "be divided",
+        "check" => "be checked",
         other => other,
     };
     message.replacen(&format!("cannot {verb}:"), &format!("cannot {done_to}:"), 1)

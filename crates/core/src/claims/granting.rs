@@ -88,6 +88,7 @@ pub(super) fn grant(
         expires_at: context.now + terms.ttl,
         reason: terms.reason.clone(),
         task: terms.task.clone(),
+        suggestions: 0,
     };
     events.push(Event::ClaimGranted { claim: claim.clone() });
     claim

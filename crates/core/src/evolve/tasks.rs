@@ -65,6 +65,10 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
             let Some(then) = then else { return Ok(()) };
             change(records, then.as_str(), |then: &mut Task| then.awaits = None)
         }
+        Event::TaskChecked { task, run } => write(records, task, |dossier| dossier.checked(run)),
+        Event::TaskProven { task, shown } => {
+            write(records, task, |dossier| dossier.proven = Some(shown.clone()))
+        }
         Event::TasksRenewed { tasks, at } => tasks.iter().try_for_each(|renewal| {
             change(records, renewal.task.as_str(), |task: &mut Task| {
                 let owner = task.standing.owner.as_mut();

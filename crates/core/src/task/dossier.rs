@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Move, Owner, Standing};
 use crate::claim::Holder;
 use crate::id::{SessionId, TaskId, Token};
+use crate::tasks::evidence::{CheckRun, KEPT_MAX, Shown};
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
 
@@ -32,6 +33,12 @@ pub struct Dossier {
     pub feedback: Vec<Feedback>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Checkpoint>,
+    /// The last run of each check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckRun>,
+    /// What was shown when it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven: Option<Shown>,
 }
 
 /// What came of it, in the words of whoever did it.
@@ -86,8 +93,24 @@ pub struct Checkpoint {
 
 impl Dossier {
     pub fn of(task: TaskId) -> Self {
-        let (body, report, checkpoint) = (None, None, None);
-        Self { task, body, report, attempts: Vec::new(), feedback: Vec::new(), checkpoint }
+        Self {
+            task,
+            body: None,
+            report: None,
+            attempts: Vec::new(),
+            feedback: Vec::new(),
+            checkpoint: None,
+            checks: Vec::new(),
+            proven: None,
+        }
+    }
+
+    /// A later run of a check stands for the earlier one.
+    pub(crate) fn checked(&mut self, run: &CheckRun) {
+        self.checks.retain(|known| known.name != run.name);
+        let surplus = (self.checks.len() + 1).saturating_sub(KEPT_MAX);
+        self.checks.drain(..surplus);
+        self.checks.push(run.clone());
     }
 
     /// The attempt of `owner` ended, and the task moved to `standing`.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::editing::{refuse, tie, told};
+use super::evidence::{self, Facts};
 use super::refused::Refused;
 use super::{
     Moved, REPORT_BYTES_MAX, RESULT_BYTES_MAX, TEXT_BYTES_MAX, Table, finish, fits, follow, graph,
@@ -34,6 +35,8 @@ pub struct Done {
     pub report_done: String,
     pub report_not_done: String,
     pub result: Option<Value>,
+    /// What git and the tree say, where the policy asks for evidence.
+    pub facts: Facts,
     pub token: Option<Token>,
 }
 
@@ -57,8 +60,9 @@ pub fn done(
         not_done: request.report_not_done.clone(),
         result: request.result.clone(),
     };
-    let reported = Event::TaskReported { task: table.task.task.clone(), report };
-    conclude(view, &table, Move::Done, State::Done, None, vec![reported], context)
+    let mut events = vec![Event::TaskReported { task: table.task.task.clone(), report }];
+    events.extend(evidence::shown(view, &table, &request.facts, context)?);
+    conclude(view, &table, Move::Done, State::Done, None, events, context)
 }
 
 /// Ends a task for good: what follows is the same however it ends.

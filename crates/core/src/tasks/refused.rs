@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Missing;
 use super::similar::Similar;
 use crate::id::{TaskId, Token};
 use crate::refusal::{Class, Refusal};
@@ -83,6 +84,8 @@ pub enum Refused {
     KeyTaken { key: String, task: Option<Brief> },
     #[error("{} was not divided", task.task)]
     NotDivided { task: Brief },
+    #[error("{} cannot be shown to be done", task.task)]
+    Unproven { task: Brief, missing: Vec<Missing> },
     #[error("the {what} says nothing")]
     SaysNothing { what: &'static str },
 }
@@ -115,6 +118,7 @@ impl Refused {
             Self::Similar { .. } => "similar",
             Self::TooMany { .. } => "too_many",
             Self::KeyTaken { .. } => "key_taken",
+            Self::Unproven { .. } => "missing_evidence",
             Self::NotDivided { .. } => "not_divided",
             Self::SaysNothing { .. } => "says_nothing",
         }

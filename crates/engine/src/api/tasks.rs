@@ -148,6 +148,27 @@ pub struct Done {
     /// A result for programs
     #[arg(long, value_name = "JSON", value_parser = json)]
     pub result: Option<Value>,
+    /// The commit that holds the work [default, where the policy asks for one: HEAD]
+    #[arg(long, value_name = "SHA")]
+    pub commit: Option<String>,
+    /// Refuse (exit 3) unless this is the token of the attempt
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<Token>,
+}
+
+/// Runs a check for a task and keeps what came of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Check {
+    #[arg(value_name = "ID")]
+    pub task: String,
+    /// The check: one that baton.toml names, or a name for the command. Without it and without a
+    /// command, all that done needs
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// The command, where baton.toml does not say how the check is run
+    #[arg(last = true, value_name = "CMD")]
+    #[serde(default)]
+    pub command: Vec<String>,
     /// Refuse (exit 3) unless this is the token of the attempt
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<Token>,

@@ -1,8 +1,9 @@
-//! What Baton writes into a repository: commits under `refs/baton/`, and nothing else.
+//! What Baton writes into a repository: commits under `refs/baton/`, and a patch where its holder
+//! asks for it.
 //!
 //! Owns the making of commits from bytes. Blobs go in through `fast-import`, trees through a
 //! private index, references by compare-and-swap. Invariants: the user's index, files, HEAD and
-//! branches are never touched, no filter runs, and a reference that someone else has moved is
+//! branches are never touched (files only by a patch that whoever holds them applies), no filter runs, and a reference that someone else has moved is
 //! reported and left alone.
 
 use std::fs;
@@ -54,22 +55,69 @@ impl Git {
         if dirty.is_empty() {
             return Ok(None);
         }
+        let head = self.head()?;
+        let tree = self.tree_with(dirty, head.as_ref())?;
+        let commit = self.commit(&tree, head.as_ref(), message, &Author::baton())?;
+        self.move_reference(reference, &commit, None)?;
+        Ok(Some(commit))
+    }
+
+    /// Would this patch apply in the tree, or with `reverse` is it there already? What git says
+    /// against it, when not.
+    pub fn applies(
+        &self,
+        patch: &str,
+        strip: u8,
+        reverse: bool,
+    ) -> Result<Result<(), String>, Error> {
+        let mut options = vec!["--check"];
+        options.extend(reverse.then_some("--reverse"));
+        match self.patch(&options, patch, strip) {
+            Ok(()) => Ok(Ok(())),
+            Err(Error::Failed { message, .. }) => Ok(Err(message)),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Applies a patch to the files of the tree: all of it, or nothing.
+    pub fn apply(&self, patch: &str, strip: u8) -> Result<(), Error> {
+        self.patch(&[], patch, strip)
+    }
+
+    fn patch(&self, options: &[&str], patch: &str, strip: u8) -> Result<(), Error> {
+        let filters = self.own_filters()?;
+        let strip = format!("-p{strip}");
+        let call = self.call("apply").options(options);
+        let call = call.options(&["--whitespace=nowarn", &strip, "-"]);
+        call.without_filters(&filters).input(patch.as_bytes().to_vec()).bytes().map(|_| ())
+    }
+
+    /// A hash of the whole tree as it is, uncommitted changes included and ignored files not: two
+    /// snapshots are equal when nothing that git would commit differs.
+    pub fn snapshot(&self) -> Result<Oid, Error> {
+        let dirty = self.status_dirty(&[String::new()])?;
+        let head = self.head()?;
+        if let (true, Some(head)) = (dirty.is_empty(), &head) {
+            let tree = self.resolve(&format!("{head}^{{tree}}"))?;
+            return tree.ok_or(Error::Unexpected { command: "rev-parse".into() });
+        }
+        self.tree_with(dirty, head.as_ref())
+    }
+
+    /// The tree of HEAD with what the working tree has at these paths, byte for byte.
+    fn tree_with(&self, dirty: Vec<String>, head: Option<&Oid>) -> Result<Oid, Error> {
         let mut left = RESCUE_BYTES_MAX;
         let mut changes = Vec::with_capacity(dirty.len());
         for path in dirty {
             let file = read_exactly(self.folder(), &path, &mut left)?;
             changes.push(Change { path, file });
         }
-        let head = self.head()?;
         let index = PrivateIndex::new()?;
-        if let Some(head) = &head {
+        if let Some(head) = head {
             let call = self.call("read-tree").options(&["--end-of-options", head.as_str()]);
             call.set("GIT_INDEX_FILE", &index.file).bytes()?;
         }
-        let tree = self.tree_of(&index, &changes, head.as_ref())?;
-        let commit = self.commit(&tree, head.as_ref(), message, &Author::baton())?;
-        self.move_reference(reference, &commit, None)?;
-        Ok(Some(commit))
+        self.tree_of(&index, &changes, head)
     }
 
     /// Makes these files the whole content of a reference of Baton's, on top of what it was. The

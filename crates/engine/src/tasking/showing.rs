@@ -11,6 +11,7 @@ use baton_core::resource::Resource;
 use baton_core::task::dossier::{Checkpoint, Dossier, Feedback, Past};
 use baton_core::task::tally::Tally;
 use baton_core::task::{self, Join, State, Submission, Task, Usd};
+use baton_core::tasks::evidence::{CheckRun, Shown};
 use baton_core::tasks::taking::phase_reason;
 use baton_core::tasks::{near, reason_of};
 use baton_core::time::Moment;
@@ -96,6 +97,12 @@ pub struct ShownTask {
     pub submission: Option<Submission>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Checkpoint>,
+    /// The last run of each check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckRun>,
+    /// What was shown when it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven: Option<Shown>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -300,6 +307,8 @@ pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure>
             feedback: dossier.feedback,
             submission: task.submission,
             checkpoint: dossier.checkpoint,
+            checks: dossier.checks,
+            proven: dossier.proven,
             parent: task.parent,
             children: children.into_iter().map(|child| child.task).collect(),
             join: task.split.as_ref().map(|split| split.join),

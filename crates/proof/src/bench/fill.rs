@@ -141,6 +141,7 @@ fn claim(hold: Hold, index: usize, ends: bool, before: usize, context: &Context)
         expires_at: context.now + TTL,
         reason: None,
         task: None,
+        suggestions: 0,
     }
 }
 

@@ -57,6 +57,7 @@ impl Story {
             expires_at: Moment(self.clock + 60_000),
             reason: None,
             task: None,
+            suggestions: 0,
         };
         self.write(session, &Event::ClaimGranted { claim });
         token

@@ -7,6 +7,7 @@ use baton_core::event::{EndOfClaim, EndOfSession, EndOfWait, Event};
 use baton_core::notices::News;
 use baton_core::resource::Resource;
 use baton_core::sessions::Session;
+use baton_core::suggestions::Answer;
 use baton_core::time::Moment;
 use baton_engine::journal::Told;
 
@@ -63,6 +64,8 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::TaskSplit { .. }
         | Event::TaskPartMoved { .. }
         | Event::TaskJoined { .. }
+        | Event::TaskChecked { .. }
+        | Event::TaskProven { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
         Event::StateChanged { .. }
@@ -261,10 +264,33 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
                     let what = resources(lost);
                     format!("a note for {to}: it no longer holds {what}: {}{now}", shown(why))
                 }
+                News::Suggested { by, path, .. } => {
+                    let (by, path) = (who(&by.name), shown(&path.to_string()));
+                    format!("a note for {to}: {by} suggests a change to {path}")
+                }
+                News::SuggestionAnswered { path, applied, .. } => {
+                    let verb = if *applied { "applied" } else { "declined" };
+                    let path = shown(&path.to_string());
+                    format!("a note for {to}: its suggestion for {path} was {verb}")
+                }
                 News::Joined { task, why, .. } => {
                     format!("a note for {to}: {task} can go on: {}", shown(why))
                 }
             }
+        }
+        Event::SuggestionMade { suggestion } => format!(
+            "{} suggested {} to {} for {}",
+            who(&suggestion.by.name),
+            suggestion.suggestion,
+            who(&suggestion.to.name),
+            shown(&suggestion.path.to_string())
+        ),
+        Event::SuggestionAnswered { suggestion, answer, .. } => match answer {
+            Answer::Filed { task, .. } => format!("nobody answered {suggestion}: it became {task}"),
+            other => format!("{actor} {} {suggestion}", other.name()),
+        },
+        Event::SuggestionMoved { suggestion, .. } => {
+            format!("{suggestion} waits for the same holder, who claimed anew")
         }
         Event::NoticesTold { notices } => {
             format!("{actor} was told {}", counted(notices.len() as u64, "note", "notes"))
@@ -348,6 +374,13 @@ mod tests {
             let resources = ["a.rs"];
             json!({ "claim": "c1", "session": "s1", "resources": resources, "why": how })
         };
+        let holder = json!({ "session": "s1", "name": "otter" });
+        let news = |mut news: Value| {
+            news["notice"] = json!("n3");
+            news["to"] = json!("s1");
+            news["at"] = json!(at);
+            json!({ "notice": news })
+        };
         let mut dirty = ended(json!({ "how": "session_died" }));
         dirty["left"] = left();
         vec![
@@ -412,6 +445,39 @@ mod tests {
             ("wait_ended", json!({ "waiter": "w1", "why": "gone" })),
             ("notice_sent", json!({ "notice": asked })),
             ("notice_sent", json!({ "notice": lost })),
+            (
+                "notice_sent",
+                news(json!({ "news": "suggested", "suggestion": "p1", "by": holder,
+                "path": "a\u{1b}", "why": "x" })),
+            ),
+            (
+                "notice_sent",
+                news(json!({ "news": "suggestion_answered", "suggestion": "p1",
+                "by": holder, "path": "a", "applied": true })),
+            ),
+            (
+                "notice_sent",
+                news(json!({ "news": "joined", "task": "t1", "title": "x",
+                "why": "all ended" })),
+            ),
+            (
+                "suggestion_made",
+                json!({ "suggestion": { "suggestion": "p1", "path": "a",
+                "patch": "x", "strip": 1, "added": 1, "removed": 0, "why": "x", "by": holder,
+                "at": at, "to": holder, "tree": "t1", "claim": "c1", "state": "open" } }),
+            ),
+            (
+                "suggestion_answered",
+                json!({ "suggestion": "p1", "claim": "c1", "answer": {
+                "state": "declined", "answered_by": holder, "answered_at": at,
+                "because": "no" } }),
+            ),
+            (
+                "suggestion_answered",
+                json!({ "suggestion": "p1", "claim": "c1", "answer": {
+                "state": "filed", "task": "t9", "answered_at": at } }),
+            ),
+            ("suggestion_moved", json!({ "suggestion": "p1", "from": "c1", "to": "c2" })),
             ("notices_told", json!({ "notices": ["n1", "n2"] })),
             ("operation_answered", json!({ "operation": operation })),
             ("operations_forgotten", json!({ "operations": ["o"] })),

@@ -166,6 +166,15 @@ pub(super) fn page(task: &ShownTask, colour: bool) -> String {
         let pretty = serde_json::to_string_pretty(result).unwrap_or_default();
         let _ = write!(text, "\n{}\n{}", paint("Result", Paint::Bold, colour), quoted(&pretty));
     }
+    for run in &task.checks {
+        let how = match run.exit {
+            0 => paint("passed", Paint::Green, colour),
+            exit => paint(&format!("failed with {exit}"), Paint::Red, colour),
+        };
+        let argv = shown(&run.argv.join(" "));
+        let _ =
+            writeln!(text, "  check {} {how} {}: {argv}", shown(&run.name), render::ago(run.at));
+    }
     if let Some(results) = &task.results {
         let _ = write!(text, "\n{}", super::parts::results_words(results, colour));
     }

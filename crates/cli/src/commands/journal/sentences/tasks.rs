@@ -55,6 +55,22 @@ pub(super) fn sentence(event: &Event, actor: &str, who: Naming<'_>) -> String {
             (Outcome::Missed, _) => format!("too few parts of {task} are done"),
             (Outcome::GivenUp, _) => format!("the parts of {task} are given up"),
         },
+        Event::TaskChecked { task, run } => {
+            let name = shown(&run.name);
+            match run.exit {
+                0 => format!("check {name} passed for {task}, run by {}", who(&run.by.name)),
+                exit => format!("check {name} failed with {exit} for {task}"),
+            }
+        }
+        Event::TaskProven { task, shown: proof } => {
+            let required: Vec<&str> = proof.required.iter().map(|one| one.name()).collect();
+            let commit = proof.commit.as_deref().map(shown);
+            let commit = commit.map(|commit| format!(" with commit {commit}")).unwrap_or_default();
+            match required.is_empty() {
+                true => format!("{actor} ended {task}{commit}"),
+                false => format!("{actor} showed {} for {task}{commit}", required.join(", ")),
+            }
+        }
         Event::TasksRenewed { tasks, .. } => {
             let until = tasks.iter().map(|task| task.expires_at).min();
             let until = until.map(|at| format!(" until {}", time(at))).unwrap_or_default();
@@ -188,6 +204,27 @@ mod tests {
             moved("cancelled", "cancelled", std::slice::from_ref(&why)),
             moved("reopened", "open", &[]),
             moved("split", "blocked", &[]),
+            (
+                "task_checked",
+                json!({ "task": "t3", "run": {
+                "name": "test", "argv": ["make"], "exit": 0, "at": at, "took": 5, "attempt": 1,
+                "by": { "session": "s1", "name": "otter" },
+            } }),
+            ),
+            (
+                "task_checked",
+                json!({ "task": "t3", "run": {
+                "name": "test", "argv": ["make"], "exit": 2, "at": at, "took": 5, "attempt": 1,
+                "by": { "session": "s1", "name": "otter" },
+            } }),
+            ),
+            (
+                "task_proven",
+                json!({ "task": "t3", "shown": {
+                "at": at, "commit": "abc", "required": ["commit", "check"],
+            } }),
+            ),
+            ("task_proven", json!({ "task": "t3", "shown": { "at": at, "commit": "abc" } })),
             moved("joined", "open", std::slice::from_ref(&why)),
             moved("joined", "done", &[]),
             (
