@@ -11,6 +11,7 @@ mod demo;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod evidence;
 mod export;
 #[cfg(test)]
 mod guide;
@@ -43,6 +44,7 @@ mod state;
 mod status;
 #[cfg(test)]
 mod store;
+mod suggestions;
 
 #[test]
 fn no_test_file_is_forgotten() {
