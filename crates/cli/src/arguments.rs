@@ -40,6 +40,8 @@ Claims:
   renew      Renew claims before they run out
   ask        Ask a holder to let go
   revoke     Take claims away (a person's right)
+  suggest    Suggest a change to a file that somebody else holds
+  suggestions, suggestion    Read, apply and decline what was suggested to you
 
 Shared:
   state      Values everyone sees, with versions: get, set, append, merge, watch, publish
@@ -164,6 +166,13 @@ pub(crate) enum Command {
     /// The command of `once`
     #[command(hide = true)]
     OnceCommand(crate::commands::once::OnceCommand),
+    /// Suggest a change to a file that somebody else holds
+    Suggest(api::suggestions::Suggest),
+    /// Changes that were suggested to you
+    Suggestions(api::suggestions::Suggestions),
+    /// Look at a suggestion, apply or decline it
+    #[command(subcommand)]
+    Suggestion(crate::commands::suggestions::OneSuggestion),
     /// Write down a decision, a lesson or progress
     Note(api::shared::Note),
     /// Read what was written down, newest last

@@ -4,6 +4,7 @@
 
 use std::process::ExitCode;
 
+use baton_engine::whoami;
 use clap::CommandFactory;
 
 use crate::arguments::{Command, CommandLine, Common};
@@ -26,6 +27,7 @@ pub(crate) mod session;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod store;
+pub(crate) mod suggestions;
 pub(crate) mod task;
 pub(crate) mod vote;
 
@@ -56,6 +58,11 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::State(wanted) => state::run(common, &wanted),
         Command::Once(wanted) => once::run(common, &wanted),
         Command::OnceCommand(wanted) => once::become_command(&wanted),
+        Command::Suggest(wanted) => suggestions::suggest(&mut Desk::open_to_act(common)?, wanted),
+        Command::Suggestions(wanted) => {
+            suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)
+        }
+        Command::Suggestion(wanted) => suggestions::run(common, &wanted),
         Command::Note(wanted) => notes::add(&mut Desk::open_to_act(common)?, &wanted),
         Command::Notes(wanted) => notes::list(&mut Desk::open(common)?, &wanted),
         Command::Session(wanted) => session::run(common, &wanted),

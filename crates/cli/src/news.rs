@@ -68,6 +68,23 @@ fn sentence(news: &News) -> String {
             };
             format!("{task} \"{}\" {how}{by}{said}; {now}", shown(title))
         }
+        News::Suggested { suggestion, by, path, why } => format!(
+            "{} suggests a change to {}, saying: \"{}\"; baton suggestion show {suggestion}",
+            shown(&by.name),
+            shown(&path.to_string()),
+            shown(why)
+        ),
+        News::SuggestionAnswered { suggestion, path, by, applied, why } => {
+            let verb = if *applied { "applied" } else { "declined" };
+            let why = why.as_deref().map(|why| format!(": \"{}\"", shown(why)));
+            let (name, path) = (shown(&by.name), shown(&path.to_string()));
+            format!("{name} {verb} {suggestion} for {path}{}", why.unwrap_or_default())
+        }
+        News::Joined { task, title, why } => format!(
+            "{task} \"{}\", which you divided, can go on: {}; baton task results {task}",
+            shown(title),
+            shown(why)
+        ),
         News::ReviewOver { task, title, why } => {
             format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
         }

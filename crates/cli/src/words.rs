@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::render::{self, resources, shown};
 
+mod evidence;
 mod handoffs;
 mod tasks;
 pub(crate) use gates::decision_words;
@@ -17,6 +18,7 @@ pub(crate) use shared::running;
 
 mod gates;
 mod shared;
+mod suggestions;
 
 /// A failure, ready to be said.
 #[derive(Debug)]
@@ -95,16 +97,33 @@ impl From<Failure> for Problem {
                 format!("mend {} and run baton init again", path.display()),
                 json!({}),
             ),
-            Failure::HandoffFile { path, line, column, detail } => (
-                "bad_handoff_file",
-                format!(
-                    "{}:{line}:{column}: {}",
-                    shown(&path.display().to_string()),
-                    shown(detail)
-                ),
-                "mend that line, then offer again".to_owned(),
+            Failure::Malformed { path, line, column, detail } => (
+                "malformed",
+                format!("{}:{line}:{column}: {}", shown(&path.to_string_lossy()), shown(detail)),
+                format!("mend line {line} of {}", shown(&path.to_string_lossy())),
                 json!({ "line": line, "column": column }),
             ),
+            Failure::DoesNotApply { suggestion, path, why } => (
+                "does_not_apply",
+                format!(
+                    "the patch does not fit {} as it is: {}",
+                    shown(&path.to_string()),
+                    shown(why)
+                ),
+                format!("baton suggestion decline {} --why 'it no longer fits'", shown(suggestion)),
+                json!({ "suggestion": suggestion }),
+            ),
+            Failure::NoSuchCheck { name, known, why } => {
+                let what = match name {
+                    Some(name) => format!("check {:?} cannot be run so: {why}", shown(name)),
+                    None => format!("there is nothing to run: {why}"),
+                };
+                let next = match known.first() {
+                    Some(first) => format!("baton task check ID {}", shown(first)),
+                    None => "baton task check ID NAME -- COMMAND".to_owned(),
+                };
+                ("no_such_check", what, next, json!({ "known": known }))
+            }
             Failure::BadCredentialText { given } => (
                 "bad_credential",
                 format!("{:?} is not a credential of the form ID.SECRET", shown(given)),
@@ -255,6 +274,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         }
         Refusal::Handoff(refused) => {
             let (message, next, details) = handoffs::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Suggestion(refused) => {
+            let (message, next, details) = suggestions::of(refused);
             problem(message, next, details)
         }
         Refusal::Gate(refused) => {

@@ -13,6 +13,7 @@ mod demo;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod evidence;
 mod export;
 #[cfg(test)]
 mod gates;
@@ -44,6 +45,7 @@ mod reviews;
 mod sessions;
 #[cfg(test)]
 mod shared_store;
+mod splits;
 #[cfg(test)]
 mod state;
 #[cfg(test)]
@@ -52,6 +54,8 @@ mod status;
 mod store;
 #[cfg(test)]
 mod subagents;
+#[cfg(test)]
+mod suggestions;
 #[cfg(test)]
 mod tasks;
 

@@ -104,9 +104,22 @@ pub struct Claim {
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// How many suggestions wait for its holder: only then does its end look for them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suggestions: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Claim {
+    /// One suggestion less waits.
+    pub(crate) fn answered(&mut self) {
+        self.suggestions = self.suggestions.saturating_sub(1);
+    }
+
     /// A tenth of the TTL, ten seconds at most: what an unseen holder gets on top.
     pub fn lock_delay(&self) -> Span {
         Span((self.ttl.0 / 10).min(LOCK_DELAY_MAX.0))

@@ -9,7 +9,9 @@ use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
-use crate::id::{ClaimId, GateId, HandoffId, NoticeId, SessionId, TaskId, Token, WaiterId};
+use crate::id::{
+    ClaimId, GateId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, Token, WaiterId,
+};
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::notes::Note;
@@ -20,9 +22,12 @@ use crate::resource::Resource;
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
+use crate::suggestions::{Answer, Suggestion};
 use crate::task::dossier::{Checkpoint, Feedback, Report};
+use crate::task::split::{Outcome, Split, Stage};
 use crate::task::{self, Move, Standing, Submission, Task, Verdict};
 use crate::tasks::editing::Edit;
+use crate::tasks::evidence::{CheckRun, Shown};
 use crate::time::{Moment, Span};
 use crate::votes::Vote;
 use crate::waiting::Waiter;
@@ -186,6 +191,36 @@ pub enum Event {
     TasksWeighed {
         weights: Vec<Weight>,
     },
+    /// It was divided: the parts were filed just before.
+    TaskSplit {
+        task: TaskId,
+        split: Split,
+    },
+    /// A part has ended, or was begun anew after that.
+    TaskPartMoved {
+        task: TaskId,
+        part: TaskId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended: Option<task::State>,
+    },
+    /// The parts are joined, once and for all. `then` need not wait for them any longer.
+    TaskJoined {
+        task: TaskId,
+        outcome: Outcome,
+        stage: Stage,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        then: Option<TaskId>,
+    },
+    /// Its owner ran a check.
+    TaskChecked {
+        task: TaskId,
+        run: CheckRun,
+    },
+    /// What was shown when it was done.
+    TaskProven {
+        task: TaskId,
+        shown: Shown,
+    },
     TasksRenewed {
         tasks: Vec<task::Renewal>,
         at: Moment,
@@ -272,6 +307,21 @@ pub enum Event {
         token: Token,
         at: Moment,
         end: once::End,
+    },
+
+    SuggestionMade {
+        suggestion: Suggestion,
+    },
+    SuggestionAnswered {
+        suggestion: SuggestionId,
+        claim: ClaimId,
+        answer: Answer,
+    },
+    /// The same session took the path anew: it waits at that claim now.
+    SuggestionMoved {
+        suggestion: SuggestionId,
+        from: ClaimId,
+        to: ClaimId,
     },
 
     NoteAdded {

@@ -10,6 +10,7 @@ use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::operations::Operation;
 use crate::sessions::{Life, Session};
+use crate::suggestions::{Answer, Suggestion};
 use crate::time::Moment;
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
@@ -27,6 +28,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Waiting => evolve_waiting(records, event),
         Room::Task => tasks::evolve(records, event),
         Room::Review => tasks::review(records, event),
+        Room::Suggestion => evolve_suggestion(records, event),
         Room::Gate => gates::evolve(records, event),
         Room::Shared => shared::evolve(records, event),
     }
@@ -132,6 +134,34 @@ fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unread
             notices.iter().try_for_each(|notice| {
                 change(records, notice.as_str(), |notice: &mut Notice| notice.agent = None)
             })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn evolve_suggestion(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::SuggestionMade { suggestion } => {
+            put(records, suggestion)?;
+            change(records, suggestion.claim.as_str(), |claim: &mut Claim| claim.suggestions += 1)
+        }
+        Event::SuggestionAnswered { suggestion, claim, answer } => {
+            let open = get::<Suggestion>(records, suggestion.as_str())?
+                .is_some_and(|suggestion| suggestion.answer == Answer::Open);
+            change(records, suggestion.as_str(), |suggestion: &mut Suggestion| {
+                suggestion.answer = answer.clone();
+            })?;
+            match open {
+                true => change(records, claim.as_str(), Claim::answered),
+                false => Ok(()),
+            }
+        }
+        Event::SuggestionMoved { suggestion, from, to } => {
+            change(records, suggestion.as_str(), |suggestion: &mut Suggestion| {
+                suggestion.claim = to.clone();
+            })?;
+            change(records, from.as_str(), Claim::answered)?;
+            change(records, to.as_str(), |claim: &mut Claim| claim.suggestions += 1)
         }
         _ => Ok(()),
     }

@@ -200,7 +200,7 @@ pub(crate) fn known(
         tree: owner.tree.clone(),
         seen: work.is_some(),
         work: work.cloned().unwrap_or_default(),
-        last_check: dossier.last_check.clone(),
+        last_check: dossier.last_check(),
         claims: held,
         notes: recent_notes(view, task, owner)?,
     })

@@ -46,6 +46,8 @@ ids! {
     TreeId "t";
     /// A gate: `g1`, `g2` …, numbered in the order of opening.
     GateId "g";
+    /// A suggestion: a patch for what another holds.
+    SuggestionId "p";
     /// A task: `t1`, `t2` …, numbered in the order of filing, because people say them aloud.
     TaskId "t";
     /// One offer to hand a task over: `t3-h1` is the first of t3.

@@ -11,7 +11,7 @@ use crate::claim::Holder;
 use crate::context::Context;
 use crate::event::Event;
 use crate::handoff::End;
-use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, TaskId, Token};
+use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, Token};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::sessions::{Life, Session};
@@ -82,6 +82,19 @@ pub enum News {
     },
     /// What you review need not be reviewed any more.
     ReviewOver { task: TaskId, title: String, why: String },
+    /// Somebody would change what you hold.
+    Suggested { suggestion: SuggestionId, by: Holder, path: Resource, why: String },
+    /// What you suggested was applied or declined.
+    SuggestionAnswered {
+        suggestion: SuggestionId,
+        path: Resource,
+        by: Holder,
+        applied: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// What you divided can go on.
+    Joined { task: TaskId, title: String, why: String },
 }
 
 impl Record for Notice {

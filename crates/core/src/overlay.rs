@@ -34,7 +34,8 @@ struct Touched {
     after: Option<Row>,
 }
 
-/// Scans answer from the store below: a decision scans before it evolves, never after.
+/// A scan sees what was changed above the store: what follows from an event may be looked for in
+/// the same decision.
 pub struct Overlay<'a> {
     below: &'a dyn View,
     read: RefCell<BTreeMap<RecordKey, Option<Row>>>,
@@ -89,6 +90,39 @@ impl<'a> Overlay<'a> {
         Ok(row)
     }
 
+    /// As many rows more as may have been taken away above.
+    fn widened(&self, query: &Query) -> Query {
+        let mut query = query.clone();
+        if let Query::Scan { limit, .. } = &mut query {
+            let touched = u32::try_from(self.touched.len()).unwrap_or(u32::MAX);
+            *limit = limit.saturating_add(touched);
+        }
+        query
+    }
+
+    /// What the store found, with the touched records where they stand now.
+    fn laid_over(&self, query: &Query, rows: Vec<Row>) -> Result<Vec<Row>, Unreadable> {
+        let Query::Scan { index, from, until, after, limit } = query else {
+            return Ok(rows);
+        };
+        let is_touched = |row: &Row| self.touched.contains_key(&(row.kind, row.key.clone()));
+        let kept = rows.into_iter().filter(|row| !is_touched(row));
+        let above = self.touched.values().filter_map(|touched| touched.after.clone());
+        let mut found = Vec::new();
+        for row in kept.chain(above) {
+            for (name, value) in index_entries(row.kind, &row.body)? {
+                let place = (value, row.kind.to_owned(), row.key.clone());
+                let beyond = after.as_ref().is_none_or(|after| place > *after);
+                if name == *index && beyond && place.0 >= *from && place.0 < *until {
+                    found.push((place, row.clone()));
+                }
+            }
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        found.truncate(*limit as usize);
+        Ok(found.into_iter().map(|(_, row)| row).collect())
+    }
+
     fn touch(&mut self, kind: Kind, key: &str, body: Option<String>) -> Result<(), Unreadable> {
         let current = self.current(kind, key)?;
         let version = current.as_ref().map_or(1, |row| row.version + 1);
@@ -118,12 +152,12 @@ impl View for Overlay<'_> {
         };
         let mut answers: Vec<Option<Vec<Row>>> =
             queries.iter().map(|query| known(query).map(|row| row.into_iter().collect())).collect();
-        let all_open = answers.iter().all(Option::is_none);
+        let all_open = self.touched.is_empty() && answers.iter().all(Option::is_none);
         let open: Cow<'_, [Query]> = match all_open {
             true => Cow::Borrowed(queries),
             false => {
                 let open = queries.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
-                Cow::Owned(open.map(|(query, _)| query.clone()).collect())
+                Cow::Owned(open.map(|(query, _)| self.widened(query)).collect())
             }
         };
         let mut below = match open.len() {
@@ -144,7 +178,10 @@ impl View for Overlay<'_> {
             for row in rows.iter().filter(|_| rows.len() <= REMEMBERED_MAX) {
                 read.insert((row.kind, row.key.clone()), Some(row.clone()));
             }
-            *answer = Some(rows);
+            *answer = Some(match query {
+                Query::Scan { .. } if !self.touched.is_empty() => self.laid_over(query, rows)?,
+                _ => rows,
+            });
         }
         Ok(answers.into_iter().map(Option::unwrap_or_default).collect())
     }

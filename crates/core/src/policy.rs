@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::refusal::Refusal;
 use crate::state;
+use crate::tasks::evidence;
 use crate::view::{View, get};
 use crate::zones::{OnExhausted, Policy, Zone};
 
@@ -84,6 +85,15 @@ pub struct Difference {
     /// What becomes of tasks without attempts, from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exhausted: Option<OnExhausted>,
+    /// What must be shown before a task is done, where that changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceChange>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceChange {
+    pub from: evidence::Rules,
+    pub to: evidence::Rules,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,7 +124,18 @@ impl Difference {
             .collect();
         let on_exhausted = new.tasks.on_exhausted.clone();
         let on_exhausted = (on_exhausted != old.tasks.on_exhausted).then_some(on_exhausted);
-        Self { added, removed, reordered, capacities, state_added, state_removed, on_exhausted }
+        let evidence = (old.evidence != new.evidence)
+            .then(|| EvidenceChange { from: old.evidence.clone(), to: new.evidence.clone() });
+        Self {
+            added,
+            removed,
+            reordered,
+            capacities,
+            state_added,
+            state_removed,
+            on_exhausted,
+            evidence,
+        }
     }
 
     pub fn is_empty(&self) -> bool {

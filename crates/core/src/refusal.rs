@@ -13,7 +13,7 @@ use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
-use crate::{handoffs, once, state};
+use crate::{handoffs, once, state, suggestions};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +91,8 @@ pub enum Refusal {
     #[error("the {what} contains {character:?}")]
     BadText { what: &'static str, character: char },
 
+    #[error(transparent)] // As below.
+    Suggestion(Box<suggestions::Refused>),
     #[error(transparent)] // The task's refusal is the whole answer.
     Task(Box<tasks::refused::Refused>),
     #[error(transparent)] // As above.
@@ -144,6 +146,7 @@ impl Refusal {
             Self::Task(refused) => refused.class(),
             Self::Handoff(refused) => refused.class(),
             Self::Gate(refused) => refused.class(),
+            Self::Suggestion(refused) if refused.is_usage() => Class::Usage,
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
@@ -180,6 +183,7 @@ impl Refusal {
             Self::Task(refused) => refused.code(),
             Self::Handoff(refused) => refused.code(),
             Self::Gate(refused) => refused.code(),
+            Self::Suggestion(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",

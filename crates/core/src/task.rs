@@ -15,9 +15,11 @@ use crate::resource::Resource;
 use crate::time::{Moment, Span};
 use crate::view::{Index, Kind, Query, Record};
 
+pub use split::{Join, Split};
 pub use submission::{Submission, Verdict};
 
 pub mod dossier;
+pub mod split;
 pub mod submission;
 pub mod tally;
 
@@ -164,6 +166,10 @@ pub enum Move {
     Answered,
     /// No attempts were left; a person gave it new ones.
     Revived,
+    /// It was divided into parts, and waits for them.
+    Split,
+    /// Its parts are joined, or those it follows.
+    Joined,
 }
 
 /// The one attempt that owns a task: who, under which token, and its lease.
@@ -304,6 +310,13 @@ impl Standing {
             ..self.clone()
         }
     }
+
+    /// Nobody will do more about it unless somebody begins anew: the one place that says whether
+    /// a part has its result, and which.
+    pub fn ended(&self) -> Option<State> {
+        let ended = matches!(self.state, State::Done | State::Cancelled | State::Failed);
+        ended.then_some(self.state)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -314,15 +327,6 @@ fn is_false(flag: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-/// When the parts of a split task count as done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Join {
-    All,
-    Any,
-    AtLeast(u32),
 }
 
 /// Money in cents, written as dollars.
@@ -366,7 +370,13 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub join: Option<Join>,
+    pub split: Option<Box<Split>>,
+    /// The split task whose parts it waits for: it follows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<TaskId>,
+    /// What it must keep to so that the parts of a split fit together, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
     /// Its title counts when a like one is filed.
@@ -408,10 +418,19 @@ impl Task {
 
     /// Where it stands when nobody works on it: offered, unless it waits for something.
     pub fn at_rest(&self) -> State {
-        match self.pending.is_empty() && self.standing.blocked_on.is_none() {
+        match self.pending.is_empty() && !self.is_held() {
             true => State::Open,
             false => State::Blocked,
         }
+    }
+
+    /// Does something hold it besides the tasks it comes after?
+    pub fn is_held(&self) -> bool {
+        self.standing.blocked_on.is_some() || self.awaits.is_some() || self.waits_for_parts()
+    }
+
+    pub fn waits_for_parts(&self) -> bool {
+        self.split.as_ref().is_some_and(|split| split.is_open())
     }
 
     /// Its place in the order of service.

@@ -29,11 +29,15 @@ pub mod adding;
 pub mod choosing;
 pub mod editing;
 pub mod ending;
+pub mod evidence;
 mod graph;
+mod joining;
 pub mod near;
+pub mod planning;
 pub mod refused;
 pub mod reviewing;
 pub mod similar;
+pub mod splitting;
 pub mod taking;
 
 pub const TITLE_BYTES_MAX: usize = 500;
@@ -233,6 +237,8 @@ pub(crate) fn ended_claims(events: &[Event]) -> Vec<crate::id::ClaimId> {
     events.iter().filter_map(ended).collect()
 }
 
+pub(crate) use joining::follow;
+
 pub(crate) fn wrong_state(task: &Task, verb: &'static str, reason: Option<String>) -> Refusal {
     Refused::WrongState {
         verb,
@@ -248,14 +254,23 @@ pub(crate) fn wrong_state(task: &Task, verb: &'static str, reason: Option<String
 /// The verbs that a state allows.
 pub fn allowed(state: State) -> &'static [&'static str] {
     match state {
-        State::Open => &["take", "update", "block", "park", "cancel"],
-        State::Active => {
-            &["done", "submit", "fail", "park", "block", "hand over", "update", "cancel"]
-        }
+        State::Open => &["take", "split", "update", "block", "park", "cancel"],
+        State::Active => &[
+            "done",
+            "submit",
+            "check",
+            "fail",
+            "split",
+            "park",
+            "block",
+            "hand over",
+            "update",
+            "cancel",
+        ],
         State::Review => &["take", "approve", "reject", "submit", "withdraw", "update", "cancel"],
         State::Waiting => &["update", "revive", "reopen", "cancel"],
         State::Blocked => &["update", "block", "reopen", "cancel"],
-        State::Parked => &["take", "update", "reopen", "cancel"],
+        State::Parked => &["take", "split", "update", "reopen", "cancel"],
         State::Done | State::Cancelled => &["reopen"],
         State::Failed => &["revive", "reopen", "cancel"],
     }
@@ -271,6 +286,7 @@ pub fn reason_of(task: &Task) -> Option<String> {
             Some(format!("waits for {}", names.join(", ")))
         }
     };
+    let waits = joining::waits_for(task).or(waits);
     let used = |why: &str| match standing.attempts_used {
         0 => why.to_owned(),
         used => format!("{why} ({used} of {} attempts used)", task.max_attempts),
@@ -413,8 +429,7 @@ pub(crate) fn finish(
         let (id, of) = (dependant.task.clone(), task.task.clone());
         events.push(Event::TaskFreed { task: id.clone(), of });
         let last = dependant.pending.iter().all(|one| *one == task.task);
-        let only_that = dependant.standing.blocked_on.is_none();
-        if last && only_that && dependant.state() == State::Blocked {
+        if last && !dependant.is_held() && dependant.state() == State::Blocked {
             let standing = Standing {
                 state: State::Open,
                 since: context.now,

@@ -11,7 +11,9 @@ use serde::de::DeserializeOwned;
 use crate::handoff::Handoff;
 use crate::state::State;
 use crate::state::drafts::Draft;
-use crate::{claim, gate, notes, notices, once, operations, sessions, task, votes, waiting};
+use crate::{
+    claim, gate, notes, notices, once, operations, sessions, suggestions, task, votes, waiting,
+};
 
 /// The kind of a record: one per noun.
 pub type Kind = &'static str;
@@ -33,6 +35,7 @@ pub const KINDS: &[Kind] = &[
     sessions::Alias::KIND,
     sessions::PersonToken::KIND,
     sessions::Session::KIND,
+    suggestions::Suggestion::KIND,
     task::Task::KIND,
     task::dossier::Dossier::KIND,
     task::tally::Tally::KIND,
@@ -126,6 +129,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         notices::Notice::KIND => of::<notices::Notice>(body),
         operations::Operation::KIND => of::<operations::Operation>(body),
         sessions::Session::KIND => of::<sessions::Session>(body),
+        suggestions::Suggestion::KIND => of::<suggestions::Suggestion>(body),
         task::Task::KIND => of::<task::Task>(body),
         State::KIND => of::<State>(body),
         Draft::KIND => of::<Draft>(body),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::pattern::fold;
 use crate::resource::{NAME_BYTES_MAX, Resource, name_character};
 use crate::state;
+use crate::tasks::evidence;
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
 
@@ -55,6 +56,9 @@ pub struct Policy {
     /// What holds for tasks.
     #[serde(default, skip_serializing_if = "TaskRules::is_default")]
     pub tasks: TaskRules,
+    /// What must be shown before a task is done.
+    #[serde(default, skip_serializing_if = "evidence::Rules::is_empty")]
+    pub evidence: evidence::Rules,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
     pub approved_at: Moment,

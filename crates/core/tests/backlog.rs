@@ -3,12 +3,15 @@
 use baton_core::id::Token;
 use baton_core::refusal::Refusal;
 use baton_core::task::Task;
+use baton_core::task::split::{Join, OnFailure};
 use baton_core::task::tally::Tally;
 use baton_core::tasks::Moved;
 use baton_core::tasks::adding::{self, Added};
 use baton_core::tasks::editing;
 use baton_core::tasks::ending::{self, Block, Change, Class, Done, Fail, Park};
+use baton_core::tasks::evidence::Facts;
 use baton_core::tasks::refused::Refused;
+use baton_core::tasks::splitting::{self, Divided, Part};
 use baton_core::tasks::taking::{self, Answer, Taken};
 
 use crate::world::{World, resources};
@@ -38,7 +41,31 @@ pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> Refused
     }
 }
 
+/// A split into parts with these titles, of which all are needed.
+pub(crate) fn dividing(task: &str, titles: &[&str]) -> splitting::Request {
+    let part = |title: &&str| Part { title: (*title).to_owned(), ..Part::default() };
+    splitting::Request {
+        task: task.to_owned(),
+        parts: titles.iter().map(part).collect(),
+        sequence: false,
+        join: Join::All,
+        on_failure: OnFailure::Continue,
+        then: None,
+        interface: None,
+        token: None,
+    }
+}
+
 impl World {
+    pub(crate) fn splits(
+        &mut self,
+        who: Option<&str>,
+        request: &splitting::Request,
+    ) -> Result<Divided, Refusal> {
+        let context = self.context(who);
+        self.decide(context, |view, context| splitting::split(view, request, context))
+    }
+
     pub(crate) fn file(&mut self, request: &adding::Request) -> Result<Added, Refusal> {
         let context = self.context(None);
         self.decide(context, |view, context| adding::add(view, request, context))
@@ -91,6 +118,7 @@ impl World {
             report_done: "all".to_owned(),
             report_not_done: "nothing".to_owned(),
             result: None,
+            facts: Facts::default(),
             token,
         };
         let context = self.context(Some(who));

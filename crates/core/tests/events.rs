@@ -8,7 +8,9 @@ use baton_core::event::{
 };
 use baton_core::evolve::evolve;
 use baton_core::handoff::{Offer, To};
-use baton_core::id::{ClaimId, HandoffId, NoticeId, Position, SessionId, TaskId, TreeId, WaiterId};
+use baton_core::id::{
+    ClaimId, HandoffId, NoticeId, Position, SessionId, SuggestionId, TaskId, TreeId, WaiterId,
+};
 use baton_core::journal::{self, Broken, Entry, Hash, Head};
 use baton_core::key::Key;
 use baton_core::memory::Memory;
@@ -16,12 +18,16 @@ use baton_core::notes::{self, Note};
 use baton_core::notices::{News, Notice};
 use baton_core::once;
 use baton_core::operations::Operation;
+use baton_core::resource::Resource;
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
+use baton_core::suggestions::{Answer, Suggestion};
 use baton_core::task::dossier::Report;
+use baton_core::task::split::{OnFailure, Outcome, Split, Stage};
 use baton_core::task::{Join, Move, Owner, Renewal as Renewed, Standing, State, Task, Usd};
 use baton_core::tasks::editing::Edit;
+use baton_core::tasks::evidence::{CheckRun, NamedCheck, Proof, Rules, Shown};
 use baton_core::time::{Moment, Span};
 use baton_core::waiting::Waiter;
 use baton_core::zones::{OnExhausted, Policy, Rule, TaskRules, Zone};
@@ -98,6 +104,7 @@ fn claim() -> baton_core::claim::Claim {
         busy_until: Some(START + Span::hours(2)),
         reason: Some("why \"not\" \u{1f980}".to_owned()),
         task: None,
+        suggestions: 2,
     }
 }
 
@@ -153,6 +160,16 @@ fn every_kind() -> Vec<Event> {
                 source_hash: "hash".to_owned(),
                 approved_at: START,
                 tasks: TaskRules { on_exhausted: OnExhausted::Role("senior".to_owned()) },
+                evidence: Rules {
+                    require: Proof::ALL.to_vec(),
+                    checks: vec!["test".to_owned()],
+                    named: vec![NamedCheck {
+                        name: "test".to_owned(),
+                        run: vec!["make".to_owned()],
+                        timeout: Span::minutes(1),
+                    }],
+                    target: Some("main".to_owned()),
+                },
                 state: vec![rules::Rule {
                     keys: vec!["build/*".parse().unwrap()],
                     rule: rules::Kind::Forward,
@@ -253,9 +270,104 @@ fn task() -> Task {
         pending: vec![TaskId::numbered(1)],
         unblocks: 4,
         parent: Some(TaskId::numbered(2)),
-        join: Some(Join::AtLeast(2)),
+        split: Some(Box::new(split())),
+        awaits: Some(TaskId::numbered(2)),
+        interface: Some("api".to_owned()),
         submission: Some(crate::review_events::submission()),
         remembered: true,
+    }
+}
+
+fn check_run() -> CheckRun {
+    CheckRun {
+        name: "test".to_owned(),
+        argv: vec!["cargo".to_owned(), "test".to_owned()],
+        exit: 1,
+        snapshot: Some("def".to_owned()),
+        at: START,
+        took: Span::minutes(2),
+        by: holder(),
+        attempt: 2,
+    }
+}
+
+fn suggested() -> Vec<Event> {
+    let path = Resource::literal("src/a").unwrap();
+    let id = SuggestionId("p1".to_owned());
+    let (answered_by, answered_at) = (holder(), START);
+    let answers = [
+        Answer::Open,
+        Answer::Applied { answered_by: answered_by.clone(), answered_at },
+        Answer::Declined { answered_by, answered_at, because: "no".to_owned() },
+        Answer::Filed { task: TaskId::numbered(9), answered_at },
+    ];
+    let suggestion = |answer: &Answer| Suggestion {
+        suggestion: id.clone(),
+        path: path.clone(),
+        patch: "--- a/src/a\n".to_owned(),
+        strip: 1,
+        added: 2,
+        removed: 3,
+        why: "why".to_owned(),
+        by: holder(),
+        at: START,
+        to: holder(),
+        tree: TreeId("t1".to_owned()),
+        claim: ClaimId("c1".to_owned()),
+        answer: answer.clone(),
+    };
+    let news = [
+        News::Suggested {
+            suggestion: id.clone(),
+            by: holder(),
+            path: path.clone(),
+            why: "why".to_owned(),
+        },
+        News::SuggestionAnswered {
+            suggestion: id.clone(),
+            path: path.clone(),
+            by: holder(),
+            applied: false,
+            why: Some("no".to_owned()),
+        },
+        News::Joined {
+            task: TaskId::numbered(3),
+            title: "title".to_owned(),
+            why: "why".to_owned(),
+        },
+    ];
+    let mut events: Vec<Event> = Vec::new();
+    for answer in &answers {
+        events.push(Event::SuggestionMade { suggestion: suggestion(answer) });
+        let (suggestion, claim) = (id.clone(), ClaimId("c1".to_owned()));
+        events.push(Event::SuggestionAnswered { suggestion, claim, answer: answer.clone() });
+    }
+    let (from, to) = (ClaimId("c1".to_owned()), ClaimId("c2".to_owned()));
+    events.push(Event::SuggestionMoved { suggestion: id.clone(), from, to });
+    events.extend(news.map(|news| Event::NoticeSent {
+        notice: Notice {
+            notice: NoticeId("n3".to_owned()),
+            to: SessionId("s1".to_owned()),
+            agent: None,
+            at: START,
+            news,
+        },
+    }));
+    events
+}
+
+fn split() -> Split {
+    Split {
+        parts: vec![TaskId::numbered(4), TaskId::numbered(5)],
+        then: Some(TaskId::numbered(6)),
+        join: Join::AtLeast(2),
+        on_failure: OnFailure::Stop,
+        sequence: true,
+        by: Some(holder()),
+        at: START,
+        ended: [(TaskId::numbered(4), State::Failed)].into(),
+        stage: Stage::Then,
+        outcome: Some(Outcome::Missed),
     }
 }
 
@@ -292,6 +404,29 @@ fn every_event_of_tasks() -> Vec<Event> {
             at: START,
         },
         Event::TasksForgotten { tasks: vec![id.clone()] },
+        Event::TaskChecked { task: id.clone(), run: check_run() },
+        Event::TaskProven {
+            task: id.clone(),
+            shown: Shown {
+                at: START,
+                commit: Some("abc".to_owned()),
+                snapshot: Some("def".to_owned()),
+                required: Proof::ALL.to_vec(),
+            },
+        },
+        Event::TaskSplit { task: id.clone(), split: split() },
+        Event::TaskPartMoved {
+            task: id.clone(),
+            part: TaskId::numbered(4),
+            ended: Some(State::Done),
+        },
+        Event::TaskPartMoved { task: id.clone(), part: TaskId::numbered(4), ended: None },
+        Event::TaskJoined {
+            task: id.clone(),
+            outcome: Outcome::GivenUp,
+            stage: Stage::Over,
+            then: Some(TaskId::numbered(6)),
+        },
     ];
     let hows = [
         Move::Taken,
@@ -313,6 +448,8 @@ fn every_event_of_tasks() -> Vec<Event> {
         Move::HandedOver,
         Move::NoProgress,
         Move::Unanswered,
+        Move::Split,
+        Move::Joined,
     ];
     let standing = task().standing;
     events.extend(hows.map(|how| Event::TaskMoved {
@@ -322,6 +459,7 @@ fn every_event_of_tasks() -> Vec<Event> {
     }));
     events.extend(shared());
     events.extend(handoff_events::samples(&holder()));
+    events.extend(suggested());
     events
 }
 

@@ -19,7 +19,7 @@ fn known() -> Known {
         uncommitted: vec!["b".to_owned()],
         more: true,
     };
-    let last_check = LastCheck { name: "unit".to_owned(), passed: true, at: START, commit: None };
+    let last_check = LastCheck { name: "unit".to_owned(), passed: true, at: START };
     Known {
         tree: TreeId("t1".to_owned()),
         seen: true,

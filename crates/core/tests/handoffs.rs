@@ -15,7 +15,7 @@ use baton_core::id::{TaskId, Token};
 use baton_core::notices::News;
 use baton_core::refusal::{Class, Refusal};
 use baton_core::sessions;
-use baton_core::task::dossier::{CHECKPOINTS_KEPT, Dossier};
+use baton_core::task::dossier::CHECKPOINTS_KEPT;
 use baton_core::task::{Move, State};
 use baton_core::tasks::TTL_DEFAULT;
 use baton_core::tasks::taking;

@@ -160,12 +160,12 @@ impl StateMachineTest for Stories {
 
     fn apply(mut ledger: Ledger, (): &(), act: Act) -> Ledger {
         ledger.step(act);
-        ledger.assert_counts();
+        assert_counts(&ledger.world);
         ledger
     }
 
     fn teardown(ledger: Ledger, (): ()) {
-        ledger.assert_weights();
+        assert_weights(&ledger.world);
         ledger.assert_journal();
         ledger.world.audit();
     }
@@ -461,47 +461,6 @@ impl Ledger {
         }
     }
 
-    /// What is kept by events equals a count by hand.
-    fn assert_counts(&self) {
-        let gates = self.world.records::<Gate>().len() as u64;
-        let mut tally = Tally { made: self.world.tally().made, gates, ..Tally::default() };
-        for task in self.tasks() {
-            *tally.states.entry(task.state()).or_default() += 1;
-            if let Some(phase) = task.phase.filter(|_| !task.state().is_finished()) {
-                let counts = tally.phases.entry(phase).or_default();
-                counts.unfinished += 1;
-                counts.open += u64::from(task.state() == State::Open);
-            }
-            let owned = matches!(task.state(), State::Active);
-            assert_eq!(task.owner().is_some(), owned, "S6: {task:?}");
-        }
-        assert_eq!(self.world.tally(), tally);
-    }
-
-    fn assert_weights(&self) {
-        let tasks = self.tasks();
-        let unfinished: Vec<&Task> =
-            tasks.iter().filter(|task| !task.state().is_finished()).collect();
-        for task in &unfinished {
-            let mut behind = BTreeSet::from([task.task.clone()]);
-            loop {
-                let known = behind.len();
-                let waits = unfinished
-                    .iter()
-                    .filter(|one| one.pending.iter().any(|pending| behind.contains(pending)));
-                let more: Vec<TaskId> = waits.map(|one| one.task.clone()).collect();
-                behind.extend(more);
-                if behind.len() == known {
-                    break;
-                }
-            }
-            assert_eq!(task.unblocks as usize, behind.len() - 1, "{task:?}");
-            let done =
-                |id: &TaskId| tasks.iter().any(|one| one.task == *id && one.state().is_finished());
-            assert!(!task.pending.iter().any(done), "{task:?} waits for what is finished");
-        }
-    }
-
     /// Every take and every end that was acknowledged stands in the journal exactly once.
     fn assert_journal(&self) {
         let (mut taken, mut done) = (Vec::new(), 0);
@@ -519,5 +478,45 @@ impl Ledger {
         let given: Vec<Token> = self.given.iter().map(|(.., token)| *token).collect();
         assert_eq!(taken, given, "S12");
         assert_eq!(done, self.acknowledged, "S12");
+    }
+}
+
+/// What is kept by events equals a count by hand.
+pub(crate) fn assert_counts(world: &World) {
+    let gates = world.records::<Gate>().len() as u64;
+    let mut tally = Tally { made: world.tally().made, gates, ..Tally::default() };
+    for task in world.records::<Task>() {
+        *tally.states.entry(task.state()).or_default() += 1;
+        if let Some(phase) = task.phase.filter(|_| !task.state().is_finished()) {
+            let counts = tally.phases.entry(phase).or_default();
+            counts.unfinished += 1;
+            counts.open += u64::from(task.state() == State::Open);
+        }
+        let owned = matches!(task.state(), State::Active);
+        assert_eq!(task.owner().is_some(), owned, "S6: {task:?}");
+    }
+    assert_eq!(world.tally(), tally);
+}
+
+pub(crate) fn assert_weights(world: &World) {
+    let tasks = world.records::<Task>();
+    let unfinished: Vec<&Task> = tasks.iter().filter(|task| !task.state().is_finished()).collect();
+    for task in &unfinished {
+        let mut behind = BTreeSet::from([task.task.clone()]);
+        loop {
+            let known = behind.len();
+            let waits = unfinished
+                .iter()
+                .filter(|one| one.pending.iter().any(|pending| behind.contains(pending)));
+            let more: Vec<TaskId> = waits.map(|one| one.task.clone()).collect();
+            behind.extend(more);
+            if behind.len() == known {
+                break;
+            }
+        }
+        assert_eq!(task.unblocks as usize, behind.len() - 1, "{task:?}");
+        let done =
+            |id: &TaskId| tasks.iter().any(|one| one.task == *id && one.state().is_finished());
+        assert!(!task.pending.iter().any(done), "{task:?} waits for what is finished");
     }
 }

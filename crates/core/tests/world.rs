@@ -11,6 +11,7 @@ use baton_core::check::{self, Checked};
 use baton_core::claim::{Claim, Mode, Scope};
 use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
 use baton_core::claims::{self, Answer, Granted, Queued, Request};
+use baton_core::consequences;
 use baton_core::context::{Actor, Context, Life, Observed, Proof, Sighting};
 use baton_core::event::{EndOfWait, Event};
 use baton_core::evolve::evolve;
@@ -172,7 +173,7 @@ impl World {
         let first = Position { epoch, number: head.position.number + 1 };
         context.next = first.after(u64::from(self.raise));
         self.see_dirty(&mut context);
-        let (events, answer) = match rule(&self.store, &context) {
+        let (mut events, answer) = match rule(&self.store, &context) {
             Err(Refusal::Unobserved { claims }) => {
                 self.look_at(&claims, &mut context);
                 context.observed.complete = true;
@@ -180,6 +181,7 @@ impl World {
             }
             other => other?,
         };
+        consequences::add(&self.store, &mut events, &context)?;
         let why = "the power was cut".to_owned();
         let raised = self.raise.then_some(Event::EpochRaised { why });
         let actor = context.actor.session.map(|session| session.0).unwrap_or_default();

@@ -14,6 +14,7 @@ pub mod gates;
 pub mod handoffs;
 pub mod reviews;
 pub mod shared;
+pub mod suggestions;
 pub mod tasks;
 
 /// Takes a claim on paths and named resources, all or nothing.

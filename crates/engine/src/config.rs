@@ -19,6 +19,7 @@ use toml::Spanned;
 
 use crate::failure::Failure;
 
+mod done;
 mod state;
 mod tasks;
 
@@ -41,6 +42,10 @@ struct File {
     state: Vec<state::StateEntry>,
     #[serde(default)]
     tasks: tasks::TasksEntry,
+    #[serde(default)]
+    done: done::DoneEntry,
+    #[serde(default)]
+    queue: done::QueueEntry,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -97,7 +102,8 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let said = (&policy.zones, &policy.capacities, &policy.state, &policy.tasks);
+    let Policy { zones, capacities, state, tasks, evidence, .. } = policy;
+    let said = (zones, capacities, state, tasks, evidence);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -112,6 +118,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         capacities: source.capacities(&file)?,
         state: source.state(&file.state)?,
         tasks: source.tasks(&file.tasks)?,
+        evidence: source.evidence(&file.done, &file.queue)?,
         source_hash: hash(text),
         approved_at,
     })
@@ -233,7 +240,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `colour`; there are `zone, resource, state, tasks`
+        1: unknown key `colour`; there are `zone, resource, state, tasks, done, queue`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

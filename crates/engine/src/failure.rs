@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use baton_core::refusal::{Class, Refusal};
+use baton_core::resource::Resource;
 
 use crate::{archive, export, git, place, store};
 
@@ -26,8 +27,12 @@ pub enum Failure {
     Export(#[from] export::Error),
     #[error("{path} cannot be used")]
     Config { path: PathBuf, line: Option<usize>, detail: String },
-    #[error("{path}:{line}:{column} is malformed")]
-    HandoffFile { path: PathBuf, line: usize, column: usize, detail: String },
+    #[error("{path} line {line}, column {column}: {detail}")]
+    Malformed { path: PathBuf, line: usize, column: usize, detail: String },
+    #[error("the patch does not apply: {why}")]
+    DoesNotApply { suggestion: String, path: Resource, why: String },
+    #[error("there is no such check: {why}")]
+    NoSuchCheck { name: Option<String>, known: Vec<String>, why: &'static str },
     #[error("{root} is a workspace already, and this repository lies in it")]
     Nested { root: PathBuf, submodule: bool },
     #[error("{path} cannot hold a store: {why}")]
@@ -67,9 +72,10 @@ impl Failure {
             Self::Path(place::identity::Error::Unreadable { .. }) => Class::Unanswered,
             Self::Path(_) | Self::BadCredentialText { .. } => Class::Usage,
             Self::NoSuchProcess { .. } | Self::Config { .. } => Class::Usage,
-            Self::HandoffFile { .. } => Class::Usage,
+            Self::Malformed { .. } | Self::NoSuchCheck { .. } => Class::Usage,
             Self::SeveralAgents { .. } | Self::PersonToken { .. } => Class::Refused,
             Self::Nested { .. } | Self::TooWide { .. } | Self::KnownThere { .. } => Class::Refused,
+            Self::DoesNotApply { .. } => Class::Refused,
             Self::OtherWorkspace { .. } | Self::NoSuchWorkspace { .. } => Class::Refused,
             Self::StorePlace { .. } => Class::Refused,
             Self::JoinNeedsStore | Self::NoConfig { .. } => Class::Usage,

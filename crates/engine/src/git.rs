@@ -5,6 +5,8 @@
 //! configuration never makes a call run a program, a path or a name never becomes an option or a
 //! pattern, and every call ends, in bounded time and with bounded output.
 
+mod judge;
+mod patch;
 mod read;
 mod rescue;
 mod run;

@@ -403,9 +403,15 @@ fn concerns(event: &Event) -> Concerns<'_> {
                 News::Offered { by, .. } => (Some(&by.session), &[]),
                 News::OfferEnded { end, .. } => (ended_by(end).pop(), &[]),
                 News::TaskMoved { by, .. } => (by.as_ref().map(|by| &by.session), &[]),
-                News::ReviewOver { .. } => (None, &[]),
+                News::ReviewOver { .. } | News::Joined { .. } => (None, &[]),
+                News::Suggested { by, path, .. } | News::SuggestionAnswered { by, path, .. } => {
+                    (Some(&by.session), std::slice::from_ref(path))
+                }
             };
             ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
+        }
+        Event::SuggestionMade { suggestion } => {
+            (vec![&suggestion.by.session, &suggestion.to.session], vec![&suggestion.path])
         }
         Event::StateChanged { changed } => (vec![&changed.by.session], Vec::new()),
         Event::DraftSet { draft } => (vec![&draft.session], Vec::new()),

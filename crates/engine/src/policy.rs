@@ -7,6 +7,7 @@
 use baton_core::context::{Actor, Observed};
 use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::state::rules::Rule;
+use baton_core::tasks::evidence::Rules;
 use baton_core::time::Moment;
 use baton_core::zones::{Policy, TaskRules, Zone};
 use schemars::JsonSchema;
@@ -38,6 +39,8 @@ pub struct Shown {
     pub state: Vec<Rule>,
     /// What holds for tasks.
     pub tasks: TaskRules,
+    #[serde(default, skip_serializing_if = "Rules::is_empty")]
+    pub evidence: Rules,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Moment>,
     pub on_disk: OnDisk,
@@ -81,6 +84,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         capacities: in_force.capacities,
         tasks: in_force.tasks,
         state: in_force.state,
+        evidence: in_force.evidence,
         approved_at: current.map(|current| current.approved_at),
         on_disk,
         difference,

@@ -56,9 +56,9 @@ fn touched(workspace: &Workspace, commit: &str) -> Result<Vec<Resource>, Failure
         return Ok(Vec::new());
     };
     let place = &workspace.place;
-    let names = Git::in_tree(&place.root)?.changed_by(&oid, FROZEN_MAX)?;
+    let names = Git::in_tree(&place.root)?.changed_by(&oid)?;
     let located = |name: &String| literal(place, &place.root, OsStr::new(name)).ok();
-    Ok(names.iter().filter_map(located).flatten().collect())
+    Ok(names.iter().take(FROZEN_MAX).filter_map(located).flatten().collect())
 }
 
 pub fn withdraw(

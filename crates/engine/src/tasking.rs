@@ -26,6 +26,7 @@ use serde::Serialize;
 
 use crate::api::tasks as api;
 use crate::claiming::LOOKS_MAX;
+use crate::evidence;
 use crate::failure::Failure;
 use crate::gating;
 use crate::handing::{self, work};
@@ -33,7 +34,9 @@ use crate::resources::named;
 use crate::sighting::{bury, clear_the_way, files, foreign_locks, in_the_way, life_of, of_claims};
 use crate::workspace::{Retry, Workspace};
 
+pub mod graph;
 pub mod showing;
+pub mod splitting;
 
 /// How many owners are looked at before a take: those who were heard of least lately.
 const OWNERS_MAX: u32 = 64;
@@ -153,6 +156,7 @@ pub fn take(
                 let held = in_the_way(failure);
                 !held.is_empty() && clear_the_way(workspace, &held, &mut observed)?
             }
+            Ok(Answer::Nothing(nothing)) if !nothing.woken.is_empty() => true,
             Ok(Answer::Nothing(nothing)) if nothing.active > u64::from(OWNERS_MAX) => {
                 !std::mem::replace(&mut looked_far, true)
                     && bury_owners(workspace, OWNERS_WIDE_MAX)?
@@ -280,6 +284,7 @@ pub fn done(
         report_done: wanted.report_done.clone(),
         report_not_done: wanted.report_not_done.clone(),
         result: wanted.result.clone(),
+        facts: evidence::gather(workspace, &wanted.task, wanted.commit.as_deref())?,
         token: wanted.token,
     };
     let retry = retry_of(operation, "task done", wanted);

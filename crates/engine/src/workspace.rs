@@ -7,6 +7,7 @@ use std::cell::LazyCell;
 use std::path::Path;
 use std::time::Duration;
 
+use baton_core::consequences;
 use baton_core::context::{Actor, Context, Observed};
 use baton_core::event::{Durability, Event};
 use baton_core::evolve::evolve;
@@ -96,10 +97,11 @@ impl Workspace {
         let state = transaction.state().clone();
         let context = context(&state, actor, observed, fresh()?);
         let mut overlay = Overlay::new(&*transaction);
-        let (events, answer) = rule(&overlay, &context)?;
+        let (mut events, answer) = rule(&overlay, &context)?;
         if events.is_empty() {
             return Ok(answer);
         }
+        consequences::add(&overlay, &mut events, &context)?;
         let written = Written::new(&state, &context, events);
         written.evolve(&mut overlay).map_err(Refusal::from)?;
         let changes = overlay.into_changes().map_err(Refusal::from)?;

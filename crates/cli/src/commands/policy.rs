@@ -11,6 +11,7 @@ use baton_core::key::KeyPattern;
 use baton_core::policy::{Approved, Change, Difference, Standing};
 use baton_core::refusal::Refusal;
 use baton_core::state::rules::{Owner, Rule};
+use baton_core::tasks::evidence::Rules;
 use baton_core::zones::Zone;
 use baton_engine::failure::Failure;
 use baton_engine::policy::{self, OnDisk, Shown};
@@ -115,6 +116,7 @@ fn shown_words(found: &Shown, colour: bool) -> String {
     for rule in &found.state {
         let _ = writeln!(text, "state {}", state_words(rule));
     }
+    text.push_str(&evidence_words(&found.evidence, ""));
     let (sentence, next) = match found.on_disk {
         OnDisk::Same => ("baton.toml here says the same".to_owned(), None),
         OnDisk::Missing => ("there is no baton.toml in this tree".to_owned(), None),
@@ -159,6 +161,27 @@ fn state_words(rule: &Rule) -> String {
     shown(&format!("{}: {}{stages}{owner}", keys.join(", "), rule.rule))
 }
 
+/// One line for each thing that `done` asks for.
+fn evidence_words(rules: &Rules, sign: &str) -> String {
+    let mut text = String::new();
+    if !rules.require.is_empty() {
+        let names: Vec<&str> = rules.require.iter().map(|proof| proof.name()).collect();
+        let checks = match rules.checks.is_empty() {
+            true => String::new(),
+            false => format!("; checks {}", shown(&rules.checks.join(", "))),
+        };
+        let _ = writeln!(text, "{sign}done needs {}{checks}", names.join(", "));
+    }
+    for check in &rules.named {
+        let (name, run) = (shown(&check.name), shown(&check.run.join(" ")));
+        let _ = writeln!(text, "{sign}check {name}: {run}, at most {}", check.timeout);
+    }
+    if let Some(target) = &rules.target {
+        let _ = writeln!(text, "{sign}target {}", shown(target));
+    }
+    text
+}
+
 fn difference_words(difference: &Difference, colour: bool) -> String {
     let mut text = String::new();
     let mut line = |sign: &str, tint, zone: &Zone| {
@@ -180,6 +203,15 @@ fn difference_words(difference: &Difference, colour: bool) -> String {
     }
     if let Some(becomes) = &difference.on_exhausted {
         let _ = writeln!(text, "  tasks without attempts: {}", shown(&becomes.to_string()));
+    }
+    if let Some(change) = &difference.evidence {
+        for (sign, tint, rules) in
+            [("- ", Paint::Red, &change.from), ("+ ", Paint::Green, &change.to)]
+        {
+            for line in evidence_words(rules, sign).lines() {
+                let _ = writeln!(text, "  {}", paint(line, tint, colour));
+            }
+        }
     }
     for change in &difference.capacities {
         let amount =

@@ -16,6 +16,7 @@ use baton_core::tasks::similar::Similar;
 use baton_core::tasks::taking::{Taken, TakenTask};
 use baton_core::tasks::{BODY_BYTES_MAX, Moved};
 use baton_engine::api::{handoffs, reviews, tasks as api};
+use baton_engine::evidence::{self, Outcomes, Output};
 use baton_engine::failure::Failure;
 use baton_engine::reviewing;
 use baton_engine::tasking::{self, showing};
@@ -31,7 +32,9 @@ use crate::words::Problem;
 
 pub(crate) use pages::quoted;
 
+mod graph;
 pub(crate) mod pages;
+mod parts;
 
 /// How many candidates an explanation shows in words; the document has all.
 const EXPLAINED_MAX: usize = 20;
@@ -59,12 +62,27 @@ pub(crate) enum Task {
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: usize,
     },
+    /// What can run side by side, and the longest chain
+    Graph {
+        /// As Mermaid text
+        #[arg(long, conflicts_with = "json")]
+        mermaid: bool,
+    },
     /// Take the best task there is, or a named one
     Take(api::Take),
     /// Change a task
     Update(api::Update),
     /// Say that a task cannot go on
     Block(api::Block),
+    /// Divide a task into parts that others do
+    Split(api::Split),
+    /// What came of the parts of a divided task, in order
+    Results {
+        #[arg(value_name = "ID")]
+        task: String,
+    },
+    /// Run a check for a task and keep what came of it: evidence that it is done
+    Check(api::Check),
     /// Put a task aside
     Park(api::Park),
     /// Hand in a commit for review
@@ -98,13 +116,19 @@ pub(crate) enum Task {
 pub(crate) fn run(common: &Common, command: Task) -> Outcome {
     // Those who file or change need not be a session; one that is shown is proven all the same.
     let mut desk = match &command {
-        Task::List(_) | Task::Show { .. } | Task::Ready { .. } | Task::Blocked { .. } => {
-            Desk::open(common)?
-        }
-        Task::Dead { .. } => Desk::open(common)?,
-        Task::Take(_) | Task::Done(_) | Task::Fail(_) | Task::Submit(_) | Task::Checkpoint(_) => {
-            Desk::open_to_act(common)?
-        }
+        Task::List(_)
+        | Task::Show { .. }
+        | Task::Ready { .. }
+        | Task::Blocked { .. }
+        | Task::Dead { .. }
+        | Task::Graph { .. }
+        | Task::Results { .. } => Desk::open(common)?,
+        Task::Take(_)
+        | Task::Done(_)
+        | Task::Fail(_)
+        | Task::Submit(_)
+        | Task::Check(_)
+        | Task::Checkpoint(_) => Desk::open_to_act(common)?,
         _ => Desk::open_as(common, whoami::actor)?,
     };
     let outcome = serve(&mut desk, command);
@@ -120,8 +144,12 @@ fn serve(desk: &mut Desk, command: Task) -> Outcome {
         Task::Ready { limit } => ready(desk, limit),
         Task::Blocked { limit } => blocked(desk, limit),
         Task::Dead { limit } => dead(desk, limit),
+        Task::Graph { mermaid } => graph::run(desk, mermaid),
         Task::Take(wanted) => take(desk, &wanted),
         Task::Update(wanted) => update(desk, wanted),
+        Task::Split(wanted) => parts::split(desk, wanted),
+        Task::Results { task } => parts::results(desk, &task),
+        Task::Check(wanted) => check(desk, &wanted),
         Task::Block(wanted) => move_it(desk, &wanted, "blocked", tasking::block),
         Task::Park(wanted) => move_it(desk, &wanted, "parked", tasking::park),
         Task::Submit(wanted) => move_it(desk, &wanted, "submitted", reviewing::submit),
@@ -143,16 +171,20 @@ fn body(
     given: Option<String>,
     file: Option<&Path>,
 ) -> Result<Option<String>, Problem> {
-    let Some(file) = file else {
-        return Ok(given);
-    };
+    match file {
+        // One byte more than fits: the rule then says that it is too long.
+        Some(file) => text_of(desk, file, "the body", BODY_BYTES_MAX as u64 + 1),
+        None => Ok(given),
+    }
+}
+
+/// The beginning of a file, or of standard input when it is `-`.
+fn text_of(desk: &Desk, file: &Path, what: &str, limit: u64) -> Result<Option<String>, Problem> {
     let cannot = |error: std::io::Error| {
         let file = shown(&file.display().to_string());
-        let message = format!("the body cannot be read from {file}: {error}");
+        let message = format!("{what} cannot be read from {file}: {error}");
         Problem::usage(message, "name a file that can be read, or - for standard input")
     };
-    // One byte more than fits: the rule then says that it is too long.
-    let limit = BODY_BYTES_MAX as u64 + 1;
     let mut bytes = Vec::new();
     if file == Path::new("-") {
         std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(cannot)?;
@@ -310,6 +342,9 @@ fn one_taken(task: &TakenTask, colour: bool) -> String {
     if let Some(next) = &task.next_action {
         let _ = writeln!(text, "  next action: {}", shown(next));
     }
+    if let Some(whole) = &task.results_of {
+        let _ = writeln!(text, "  results of its parts: baton task results {whole}");
+    }
     for past in &task.attempts {
         let _ = writeln!(text, "  {}", pages::past_words(past));
     }
@@ -387,6 +422,39 @@ fn dead(desk: &mut Desk, limit: usize) -> Outcome {
     let found = showing::dead(&mut desk.workspace, limit)?;
     desk.answer(&found, |found, colour| pages::table_of(found, "no dead letters", colour));
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(desk: &mut Desk, wanted: &api::Check) -> Outcome {
+    let output = if desk.json { Output::ToError } else { Output::Inherited };
+    let Desk { workspace, actor, operation, .. } = desk;
+    let came = evidence::check(workspace, actor, wanted, output, operation.as_deref())?;
+    desk.answer(&came, checked_words);
+    Ok(if came.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn checked_words(came: &Outcomes, colour: bool) -> String {
+    let mut text = String::new();
+    for check in &came.checks {
+        let (verb, tint) = match check.passed {
+            true => ("passed".to_owned(), Paint::Green),
+            false => (format!("failed with {}", check.exit), Paint::Red),
+        };
+        let _ = writeln!(
+            text,
+            "{}: check {} for {}, {}",
+            paint(&verb, tint, colour),
+            shown(&check.name),
+            check.task,
+            check.took
+        );
+        if check.snapshot.is_none() {
+            let note = paint("note", Paint::Yellow, colour);
+            let why = "the tree was changed while it ran, or is not git's: it shows nothing";
+            let _ = writeln!(text, "{note}: {why}");
+        }
+        text.push_str(&notices_words(&check.notices, colour));
+    }
+    text
 }
 
 fn show(desk: &mut Desk, task: &str) -> Outcome {

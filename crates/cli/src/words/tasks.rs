@@ -8,6 +8,7 @@ use baton_core::tasks::refused::{Brief, Nothing, Refused};
 use baton_core::time::Moment;
 use serde_json::{Value, json};
 
+use super::evidence;
 use crate::render::{self, counted, shown};
 
 /// The sentence, the next step and the document of a refusal.
@@ -62,6 +63,20 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             format!("there are too many {what}: {max} at the most"),
             "name fewer, or split the task".to_owned(),
             json!({}),
+        ),
+        Refused::KeyTaken { key, task } => {
+            let (whose, next) = match task {
+                Some(task) => (named(task), format!("baton task show {}", task.task)),
+                None => ("two of the parts".to_owned(), "give each part its own key".to_owned()),
+            };
+            let message = format!("{:?} is the key of {whose}: one key is one task", shown(key));
+            (message, next, json!({ "key": key, "task": task }))
+        }
+        Refused::Unproven { task, missing } => evidence::unproven(task, missing),
+        Refused::NotDivided { task } => (
+            format!("{} was not divided, so it has no results of parts", named(task)),
+            format!("baton task show {}", task.task),
+            json!({ "task": task }),
         ),
         Refused::SaysNothing { what } => (
             format!("the {what} says nothing"),
@@ -156,7 +171,7 @@ fn stale(refused: &Refused) -> (String, String, Value) {
     (message, next, details)
 }
 
-fn named(task: &Brief) -> String {
+pub(super) fn named(task: &Brief) -> String {
     format!("{} \"{}\"", task.task, shown(&task.title))
 }
 
@@ -188,6 +203,8 @@ fn passive(verb: &str) -> &str {
         "reject" => "be rejected",
         "withdraw" => "be withdrawn",
         "revive" => "be revived",
+        "split" => "be divided",
+        "check" => "be checked",
         other => other,
     }
 }

@@ -89,6 +89,7 @@ pub(super) fn grant(
         busy_until: scene.caller.as_ref().and_then(|own| own.session.busy_until(context.now)),
         reason: terms.reason.clone(),
         task: terms.task.clone(),
+        suggestions: 0,
     };
     events.push(Event::ClaimGranted { claim: claim.clone() });
     claim

@@ -10,7 +10,7 @@ use crate::id::TaskId;
 use crate::sessions::Session;
 use crate::task::dossier::Dossier;
 use crate::task::tally::Tally;
-use crate::task::{Move, Standing, Submission, Task};
+use crate::task::{Move, Split, Standing, Submission, Task};
 use crate::view::{Record, Records, Unreadable, get, put};
 
 pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
@@ -50,6 +50,27 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
                 task.unblocks = weight.unblocks;
             })
         }),
+        Event::TaskSplit { task, split } => change(records, task.as_str(), |task: &mut Task| {
+            task.split = Some(Box::new(split.clone()));
+        }),
+        Event::TaskPartMoved { task, part, ended } => with_split(records, task, |split| {
+            match ended {
+                Some(state) => split.ended.insert(part.clone(), *state),
+                None => split.ended.remove(part),
+            };
+        }),
+        Event::TaskJoined { task, outcome, stage, then } => {
+            with_split(records, task, |split| {
+                split.stage = *stage;
+                split.outcome = split.outcome.or(Some(*outcome));
+            })?;
+            let Some(then) = then else { return Ok(()) };
+            change(records, then.as_str(), |then: &mut Task| then.awaits = None)
+        }
+        Event::TaskChecked { task, run } => write(records, task, |dossier| dossier.checked(run)),
+        Event::TaskProven { task, shown } => {
+            write(records, task, |dossier| dossier.proven = Some(shown.clone()))
+        }
         Event::TasksRenewed { tasks, at } => tasks.iter().try_for_each(|renewal| {
             change(records, renewal.task.as_str(), |task: &mut Task| {
                 let reviewers = task.submission.as_mut().map(|one| &mut one.reviewers);
@@ -98,6 +119,18 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
         }),
         _ => Ok(()),
     }
+}
+
+fn with_split(
+    records: &mut dyn Records,
+    task: &TaskId,
+    edit: impl FnOnce(&mut Split),
+) -> Result<(), Unreadable> {
+    change(records, task.as_str(), |task: &mut Task| {
+        if let Some(split) = task.split.as_deref_mut() {
+            edit(split);
+        }
+    })
 }
 
 /// What happens to a submission. The author's session knows of it, so that a claim of anybody else

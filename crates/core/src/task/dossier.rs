@@ -11,6 +11,7 @@ use super::{Move, Owner, Standing, is_zero};
 use crate::claim::Holder;
 use crate::handoff::Known;
 use crate::id::{SessionId, TaskId, Token};
+use crate::tasks::evidence::{CheckRun, KEPT_MAX, Shown};
 use crate::time::Moment;
 use crate::view::{Index, Kind, Record};
 
@@ -41,9 +42,12 @@ pub struct Dossier {
     /// How often it was offered to be handed over.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub handoffs: u32,
-    /// The check that ran last, if one was recorded.
+    /// What was shown when it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_check: Option<LastCheck>,
+    pub proven: Option<Shown>,
+    /// The last run of each check, the latest at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckRun>,
 }
 
 /// What came of it, in the words of whoever did it.
@@ -101,8 +105,6 @@ pub struct LastCheck {
     pub name: String,
     pub passed: bool,
     pub at: Moment,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
 }
 
 impl Dossier {
@@ -115,8 +117,15 @@ impl Dossier {
             feedback: Vec::new(),
             checkpoints: Vec::new(),
             handoffs: 0,
-            last_check: None,
+            checks: Vec::new(),
+            proven: None,
         }
+    }
+
+    /// The check that ran last, if one was recorded.
+    pub fn last_check(&self) -> Option<LastCheck> {
+        let run = self.checks.last()?;
+        Some(LastCheck { name: run.name.clone(), passed: run.exit == 0, at: run.at })
     }
 
     pub(crate) fn save(&mut self, checkpoint: &Checkpoint) {
@@ -129,6 +138,14 @@ impl Dossier {
         let surplus = (self.feedback.len() + 1).saturating_sub(FEEDBACK_KEPT);
         self.feedback.drain(..surplus);
         self.feedback.push(feedback.clone());
+    }
+
+    /// A later run of a check stands for the earlier one.
+    pub(crate) fn checked(&mut self, run: &CheckRun) {
+        self.checks.retain(|known| known.name != run.name);
+        let surplus = (self.checks.len() + 1).saturating_sub(KEPT_MAX);
+        self.checks.drain(..surplus);
+        self.checks.push(run.clone());
     }
 
     /// The attempt of `owner` ended, and the task moved to `standing`.

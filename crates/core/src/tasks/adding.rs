@@ -142,7 +142,7 @@ impl Around {
     }
 }
 
-fn made(request: &Request, tally: &Tally, after: &[Task], context: &Context) -> Task {
+pub(super) fn made(request: &Request, tally: &Tally, after: &[Task], context: &Context) -> Task {
     let waits: Vec<&Task> = after.iter().filter(|task| !task.state().is_finished()).collect();
     let state = if waits.is_empty() { State::Open } else { State::Blocked };
     let mut labels = request.labels.clone();
@@ -166,13 +166,15 @@ fn made(request: &Request, tally: &Tally, after: &[Task], context: &Context) -> 
         pending: waits.into_iter().map(|task| task.task.clone()).collect(),
         unblocks: 0,
         parent: None,
-        join: None,
+        split: None,
+        awaits: None,
+        interface: None,
         submission: None,
         remembered: true,
     }
 }
 
-fn validate(request: &Request) -> Result<(), Refusal> {
+pub(super) fn validate(request: &Request) -> Result<(), Refusal> {
     says("title", &request.title, TITLE_BYTES_MAX)?;
     fits("body", request.body.as_deref(), BODY_BYTES_MAX)?;
     if let Some(key) = &request.key {
@@ -192,7 +194,7 @@ pub(super) fn labels_and_paths(labels: &[String], paths: &[Resource]) -> Result<
     many("paths", paths.len(), PATHS_MAX)
 }
 
-fn many(what: &'static str, given: usize, max: usize) -> Result<(), Refusal> {
+pub(super) fn many(what: &'static str, given: usize, max: usize) -> Result<(), Refusal> {
     match given > max {
         true => Err(Refused::TooMany { what, max }.into()),
         false => Ok(()),

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::editing::{Edit, refuse, tie, told};
+use super::evidence::{self, Facts};
 use super::refused::Refused;
 use super::reviewing;
 use super::{
-    Moved, REPORT_BYTES_MAX, RESULT_BYTES_MAX, TEXT_BYTES_MAX, Table, finish, fits, graph, let_go,
-    lose, moved, says, shift,
+    Moved, REPORT_BYTES_MAX, RESULT_BYTES_MAX, TEXT_BYTES_MAX, Table, finish, fits, follow, graph,
+    let_go, lose, moved, says, shift,
 };
 use crate::context::Context;
 use crate::event::Event;
@@ -36,6 +37,8 @@ pub struct Done {
     pub report_done: String,
     pub report_not_done: String,
     pub result: Option<Value>,
+    /// What git and the tree say, where the policy asks for evidence.
+    pub facts: Facts,
     pub token: Option<Token>,
 }
 
@@ -59,8 +62,9 @@ pub fn done(
         not_done: request.report_not_done.clone(),
         result: request.result.clone(),
     };
-    let reported = Event::TaskReported { task: table.task.task.clone(), report };
-    conclude(view, &table, Move::Done, State::Done, None, vec![reported], context)
+    let mut events = vec![Event::TaskReported { task: table.task.task.clone(), report }];
+    events.extend(evidence::shown(view, &table, &request.facts, context)?);
+    conclude(view, &table, Move::Done, State::Done, None, events, context)
 }
 
 /// Ends a task for good: what follows is the same however it ends.
@@ -90,9 +94,10 @@ fn conclude(
     shift(&mut over, how, standing, &mut events);
     let (let_go, released) = let_go(view, task, context)?;
     events.extend(let_go);
-    let (followed, woken) = finish(view, task, context)?;
+    let (followed, mut woken) = finish(view, task, context)?;
     events.extend(followed);
     let notices = table.activity(context, &mut events);
+    woken.extend(follow(view, &mut events, context)?);
     Ok((events, Moved { state, woken, released, notices, ..told(task) }))
 }
 
@@ -157,7 +162,7 @@ fn hold_up(task: &Task, how: Move, why: &str, context: &Context) -> Event {
 }
 
 /// The owner lets go of a task that goes on: what it claimed for it is free.
-fn leave(
+pub(super) fn leave(
     view: &dyn View,
     table: &Table,
     mut events: Vec<Event>,
@@ -174,7 +179,8 @@ fn leave(
         }
     }
     let notices = table.activity(context, &mut events);
-    Ok((events, Moved { released, notices, ..told(&task) }))
+    let woken = follow(view, &mut events, context)?;
+    Ok((events, Moved { woken, released, notices, ..told(&task) }))
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -323,8 +329,9 @@ pub fn reopen(
         State::Cancelled => context.actor.person,
         _ => false,
     };
+    let still = task.awaits.is_some() || task.waits_for_parts();
     let standing = Standing {
-        state: if pending.is_empty() { State::Open } else { State::Blocked },
+        state: if pending.is_empty() && !still { State::Open } else { State::Blocked },
         attempts_used: if again { 0 } else { task.standing.attempts_used },
         blocked_on: None,
         since: context.now,

@@ -52,12 +52,10 @@ pub(super) fn refuse_circle(
             return Err(circle(task, &from).into());
         }
         let mut next = Vec::new();
-        for found in tasks(view, &level)? {
-            for pending in found.pending {
-                if !from.contains_key(&pending) {
-                    from.insert(pending.clone(), found.task.clone());
-                    next.push(pending);
-                }
+        for (waiting, pending) in waits(view, &tasks(view, &level)?)? {
+            if !from.contains_key(&pending) {
+                from.insert(pending.clone(), waiting);
+                next.push(pending);
             }
         }
         if from.len() > SEARCHED_MAX {
@@ -66,6 +64,29 @@ pub(super) fn refuse_circle(
         level = next;
     }
     Ok(())
+}
+
+/// Who of these waits for whom: for what they come after, for their own parts and what follows
+/// them, or for the parts that they follow themselves.
+fn waits(view: &dyn View, found: &[Task]) -> Result<Vec<(TaskId, TaskId)>, Refusal> {
+    let mut pairs = Vec::new();
+    let mut tie = |waiting: &Task, on: &[TaskId]| {
+        pairs.extend(on.iter().map(|on| (waiting.task.clone(), on.clone())));
+    };
+    let followed: Vec<TaskId> = found.iter().filter_map(|task| task.awaits.clone()).collect();
+    let wholes = tasks(view, &followed)?;
+    for task in found {
+        tie(task, &task.pending);
+        if let Some(split) = task.split.as_ref().filter(|split| split.is_open()) {
+            tie(task, &split.parts);
+            tie(task, split.then.as_slice());
+        }
+        let whole = wholes.iter().find(|whole| task.awaits.as_ref() == Some(&whole.task));
+        if let Some(split) = whole.and_then(|whole| whole.split.as_ref()) {
+            tie(task, &split.parts);
+        }
+    }
+    Ok(pairs)
 }
 
 /// The way from `task` back to itself, in the direction of waiting.
@@ -127,6 +148,11 @@ pub(super) fn weigh_tied(
     let tied = |id: &TaskId| (id.clone(), vec![task.task.clone()]);
     let more: BTreeMap<TaskId, Vec<TaskId>> = pending.iter().map(tied).collect();
     weigh(view, pending, &BTreeSet::new(), &more)
+}
+
+/// The ties behind these tasks were changed.
+pub(super) fn weigh_anew(view: &dyn View, ids: &[TaskId]) -> Result<Option<Event>, Refusal> {
+    weigh(view, ids, &BTreeSet::new(), &BTreeMap::new())
 }
 
 fn event(weights: Vec<Weight>) -> Option<Event> {

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Missing;
 use super::similar::Similar;
 use crate::id::{TaskId, Token};
 use crate::refusal::{Class, Refusal};
@@ -43,6 +44,9 @@ pub struct Nothing {
     /// When a parked task or a lease comes up next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<Moment>,
+    /// Ready since this very look: attempts it found run out were the last that others waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub woken: Vec<TaskId>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +94,12 @@ pub enum Refused {
     Similar { similar: Vec<Similar> },
     #[error("there are too many {what}")]
     TooMany { what: &'static str, max: usize },
+    #[error("{key:?} is the key of a task already")]
+    KeyTaken { key: String, task: Option<Brief> },
+    #[error("{} was not divided", task.task)]
+    NotDivided { task: Brief },
+    #[error("{} cannot be shown to be done", task.task)]
+    Unproven { task: Brief, missing: Vec<Missing> },
     #[error("the {what} says nothing")]
     SaysNothing { what: &'static str },
 }
@@ -124,6 +134,9 @@ impl Refused {
             Self::Cycle { .. } => "cycle",
             Self::Similar { .. } => "similar",
             Self::TooMany { .. } => "too_many",
+            Self::KeyTaken { .. } => "key_taken",
+            Self::Unproven { .. } => "missing_evidence",
+            Self::NotDivided { .. } => "not_divided",
             Self::SaysNothing { .. } => "says_nothing",
         }
     }

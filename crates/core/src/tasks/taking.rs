@@ -11,7 +11,7 @@ use super::choosing::{self, Candidate, Considered, Offer, Verdict, choose};
 use super::refused::{Brief, Nothing, Refused};
 use super::reviewing;
 use super::reviewing::seats::{self, Reviewed};
-use super::{TTL_DEFAULT, lose, moved, near, shift, wrong_state};
+use super::{TTL_DEFAULT, follow, lose, moved, near, shift, wrong_state};
 use crate::claim::{Holder, Mode, Scope};
 use crate::claims::{self, Granted};
 use crate::context::Context;
@@ -91,6 +91,9 @@ pub struct TakenTask {
     pub expires_at: Moment,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_action: Option<String>,
+    /// The split whose results whoever does this goes on from: `task results`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results_of: Option<TaskId>,
     /// What earlier attempts left, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Past>,
@@ -132,7 +135,9 @@ pub fn take(
     };
     if chosen.is_empty() {
         events.extend(counter.caller.activity(context, &[]));
-        let nothing = Nothing { next_at: next_at(view, context)?, ..counter.nothing(&loose) };
+        let woken = follow(view, &mut events, context)?;
+        let next_at = next_at(view, context)?;
+        let nothing = Nothing { next_at, woken, ..counter.nothing(&loose) };
         return Ok((events, Answer::Nothing(nothing)));
     }
     let mut taken = Vec::new();
@@ -389,6 +394,7 @@ impl Counter {
             parked: tally.count(State::Parked),
             failed: tally.count(State::Failed),
             next_at: None,
+            woken: Vec::new(),
         }
     }
 }
@@ -559,10 +565,24 @@ pub(super) fn given(
         paths: task.paths.clone(),
         expires_at: owner.expires_at,
         next_action: task.standing.next_action.clone(),
+        results_of: results_of(view, task)?,
         attempts: dossier.attempts,
         handoffs,
         feedback: dossier.feedback,
         checkpoint: dossier.checkpoints.last().cloned(),
         review,
     })
+}
+
+/// A task that was divided goes on from its own parts, one that follows parts from theirs.
+fn results_of(view: &dyn View, task: &Task) -> Result<Option<TaskId>, Refusal> {
+    if task.split.is_some() {
+        return Ok(Some(task.task.clone()));
+    }
+    let Some(parent) = &task.parent else {
+        return Ok(None);
+    };
+    let split = get::<Task>(view, parent.as_str())?.and_then(|parent| parent.split);
+    let follows = split.is_some_and(|split| split.follows(&task.task));
+    Ok(follows.then(|| parent.clone()))
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use baton_core::id::Token;
 use baton_core::task::Usd;
+use baton_core::task::split::{Join, OnFailure};
 use baton_core::tasks::ending::Class;
 use baton_core::time::Span;
 use schemars::JsonSchema;
@@ -147,6 +148,27 @@ pub struct Done {
     /// A result for programs
     #[arg(long, value_name = "JSON", value_parser = json)]
     pub result: Option<Value>,
+    /// The commit that holds the work [default, where the policy asks for one: HEAD]
+    #[arg(long, value_name = "SHA")]
+    pub commit: Option<String>,
+    /// Refuse (exit 3) unless this is the token of the attempt
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<Token>,
+}
+
+/// Runs a check for a task and keeps what came of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Check {
+    #[arg(value_name = "ID")]
+    pub task: String,
+    /// The check: one that baton.toml names, or a name for the command. Without it and without a
+    /// command, all that done needs
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// The command, where baton.toml does not say how the check is run
+    #[arg(last = true, value_name = "CMD")]
+    #[serde(default)]
+    pub command: Vec<String>,
     /// Refuse (exit 3) unless this is the token of the attempt
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<Token>,
@@ -228,6 +250,80 @@ pub struct Change {
     /// Refuse (exit 3) unless this is the token of the attempt
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<Token>,
+}
+
+/// One part of a split, as a file names it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Child {
+    pub title: String,
+    #[serde(default)]
+    pub body: Option<String>,
+    #[serde(default)]
+    pub paths: Vec<String>,
+    #[serde(default)]
+    pub role: Option<String>,
+    #[serde(default)]
+    pub priority: Option<u8>,
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+/// Divides a task into parts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Split {
+    #[arg(value_name = "ID")]
+    pub task: String,
+    /// The parts: one title each
+    #[arg(long, value_name = "TITLE", num_args = 1.., required_unless_present = "file")]
+    #[serde(skip)]
+    pub each: Vec<String>,
+    /// The parts from a file; - is standard input. An array of objects with title and, where
+    /// wanted, body, paths, role, priority and key
+    #[arg(long, value_name = "FILE", conflicts_with = "each")]
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+    #[arg(skip)]
+    pub children: Vec<Child>,
+    /// One after the other, in the order in which they are named
+    #[arg(long)]
+    #[serde(default)]
+    pub sequence: bool,
+    /// When the parts count as done: all have ended, any one is done, or so many are [default: all]
+    #[arg(long, value_name = "all|any|N", value_parser = join)]
+    pub join: Option<Join>,
+    /// What one failure does to parts that nobody has taken: continue, or stop, which cancels
+    /// them [default: continue]
+    #[arg(long, value_name = "continue|stop", value_parser = on_failure)]
+    pub on_failure: Option<OnFailure>,
+    /// A task that becomes ready when the parts are joined; its result is then the whole's
+    #[arg(long, value_name = "TITLE")]
+    pub then: Option<String>,
+    /// The name of what the parts must keep to so that they fit together
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<String>,
+    /// Refuse (exit 3) unless this is the token of the attempt
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<Token>,
+}
+
+fn join(text: &str) -> Result<Join, String> {
+    match text {
+        "all" => Ok(Join::All),
+        "any" => Ok(Join::Any),
+        number => number
+            .parse()
+            .map(Join::AtLeast)
+            .map_err(|_| "write all, any, or how many parts must be done".to_owned()),
+    }
+}
+
+fn on_failure(text: &str) -> Result<OnFailure, String> {
+    match text {
+        "continue" => Ok(OnFailure::Continue),
+        "stop" => Ok(OnFailure::Stop),
+        _ => Err("write continue or stop".to_owned()),
+    }
 }
 
 /// Lists tasks.

@@ -162,22 +162,6 @@ impl Git {
         Ok(answer.output == b"commit\n")
     }
 
-    /// The commit that a name means, in full; nothing when there is none.
-    pub fn commit_named(&self, name: &str) -> Result<Option<Oid>, Error> {
-        self.resolve(&format!("{name}^{{commit}}"))
-    }
-
-    /// The paths that a commit changed against its first parent, at most so many. Names that are
-    /// not UTF-8 are left out, and a merge of two others changes nothing itself.
-    pub fn changed_by(&self, commit: &Oid, limit: usize) -> Result<Vec<String>, Error> {
-        let options = ["-z", "-r", "--root", "--no-commit-id", "--name-only", "--no-renames"];
-        let call = self.call("diff-tree").options(&options).revisions(&[commit.as_str()]);
-        let output = call.bytes()?;
-        let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        let names = names.filter_map(|name| std::str::from_utf8(name).ok()).take(limit);
-        Ok(names.map(str::to_owned).collect())
-    }
-
     /// What a revision names, if it exists.
     pub(crate) fn resolve(&self, revision: &str) -> Result<Option<Oid>, Error> {
         let call = self.call("rev-parse").options(&["--verify", "--quiet"]);

@@ -29,7 +29,7 @@ pub struct Rescue<'a> {
 }
 
 /// What is at a path, as git would store it: a mode and content, or nothing if it is gone.
-type File = Option<(&'static str, Vec<u8>)>;
+pub(super) type File = Option<(&'static str, Vec<u8>)>;
 
 impl Git {
     /// Saves each of these as a commit of its own. All are saved, or an error is returned.
@@ -193,7 +193,7 @@ fn quoted(path: &str) -> String {
 }
 
 /// What is at a path; nothing if it is gone or not a thing git stores.
-fn read_exactly(root: &Path, path: &str, left: &mut u64) -> Result<File, Error> {
+pub(super) fn read_exactly(root: &Path, path: &str, left: &mut u64) -> Result<File, Error> {
     let full = root.join(path);
     let io = |source| Error::Io { path: full.clone(), source };
     let metadata = match fs::symlink_metadata(&full) {

@@ -10,6 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::read::oid_in;
+use super::rescue::File;
 use super::{Error, Git, Oid};
 
 /// The only references that Baton writes here.
@@ -42,7 +43,9 @@ impl Git {
         check_reference(reference)?;
         let before = self.resolve(&format!("{reference}^{{commit}}"))?;
         let index = PrivateIndex::new()?;
-        let tree = self.tree_of(&index, files)?;
+        let whole: Vec<(&str, File)> =
+            files.iter().map(|(path, text)| (&**path, Some(("100644", text.clone())))).collect();
+        let tree = self.tree_of(&index, &whole, None)?;
         if let Some(before) = &before
             && self.resolve(&format!("{before}^{{tree}}"))?.as_ref() == Some(&tree)
         {
@@ -53,14 +56,30 @@ impl Git {
         Ok(commit)
     }
 
-    /// The tree of exactly these files.
-    fn tree_of(&self, index: &PrivateIndex, files: &[(String, Vec<u8>)]) -> Result<Oid, Error> {
-        let blobs = self.blobs(files)?;
+    /// The tree of the private index with these files put into it or taken away.
+    pub(super) fn tree_of(
+        &self,
+        index: &PrivateIndex,
+        files: &[(&str, File)],
+        head: Option<&Oid>,
+    ) -> Result<Oid, Error> {
+        let mut blobs = self.blobs(files)?.into_iter();
         let mut input = Vec::new();
-        for ((path, _), blob) in files.iter().zip(blobs) {
-            input.extend_from_slice(format!("100644 {blob}\t{path}\0").as_bytes());
+        for (path, file) in files {
+            let line = match (file, head) {
+                (Some((mode, _)), _) => {
+                    let blob = blobs.next();
+                    let blob = blob.ok_or(Error::Unexpected { command: "fast-import".into() })?;
+                    format!("{mode} {blob}\t{path}\0")
+                }
+                (None, Some(head)) => format!("0 {}\t{path}\0", head.zero()),
+                // Gone, and never committed: there is nothing to take away.
+                (None, None) => continue,
+            };
+            input.extend_from_slice(line.as_bytes());
         }
-        let options = ["-z", "--add", "--index-info"];
+        // Replacing lets files of a submodule stand where the superproject has only its name.
+        let options = ["-z", "--add", "--replace", "--index-info"];
         let call = self.call("update-index").options(&options).input(input);
         call.set("GIT_INDEX_FILE", &index.file).bytes()?;
         let call = self.call("write-tree").set("GIT_INDEX_FILE", &index.file);
@@ -68,12 +87,14 @@ impl Git {
     }
 
     /// Writes the contents in one call and returns their names in order.
-    fn blobs(&self, files: &[(String, Vec<u8>)]) -> Result<Vec<Oid>, Error> {
-        if files.is_empty() {
+    fn blobs(&self, files: &[(&str, File)]) -> Result<Vec<Oid>, Error> {
+        let contents: Vec<&Vec<u8>> =
+            files.iter().filter_map(|(_, file)| Some(&file.as_ref()?.1)).collect();
+        if contents.is_empty() {
             return Ok(Vec::new());
         }
         let mut input = Vec::new();
-        for (index, (_, content)) in files.iter().enumerate() {
+        for (index, content) in contents.iter().enumerate() {
             let mark = index + 1;
             let header = format!("blob\nmark :{mark}\ndata {}\n", content.len());
             input.extend_from_slice(header.as_bytes());
@@ -84,7 +105,7 @@ impl Git {
         let call = self.call("fast-import").options(&["--quiet", "--done"]).input(input);
         let text = call.text()?;
         let blobs: Option<Vec<Oid>> = text.lines().map(Oid::parse).collect();
-        let complete = blobs.filter(|blobs| blobs.len() == files.len());
+        let complete = blobs.filter(|blobs| blobs.len() == contents.len());
         complete.ok_or(Error::Unexpected { command: "fast-import".into() })
     }
 
@@ -147,13 +168,13 @@ pub(super) fn check_reference(name: &str) -> Result<(), Error> {
 }
 
 /// An index file of our own in a folder of its own, removed when done.
-struct PrivateIndex {
+pub(super) struct PrivateIndex {
     folder: PathBuf,
-    file: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 impl PrivateIndex {
-    fn new() -> Result<Self, Error> {
+    pub(super) fn new() -> Result<Self, Error> {
         let mut random = [0_u8; 8];
         let folder = std::env::temp_dir();
         let failed = |source| Error::Io { path: folder.clone(), source };

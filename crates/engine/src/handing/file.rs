@@ -44,7 +44,7 @@ pub fn read(path: &Path, text: &str) -> Result<Paper, Failure> {
     };
     read.map_err(|Wrong { line, column, detail }| {
         let path = path.to_owned();
-        Failure::HandoffFile { path, line, column, detail }
+        Failure::Malformed { path, line, column, detail }
     })
 }
 

@@ -13,6 +13,7 @@ use baton_core::resource::Resource;
 use baton_core::task::dossier::{Checkpoint, Dossier, Feedback, Past};
 use baton_core::task::tally::Tally;
 use baton_core::task::{self, Join, State, Submission, Task, Usd};
+use baton_core::tasks::evidence::{CheckRun, Shown};
 use baton_core::tasks::taking::phase_reason;
 use baton_core::tasks::{near, reason_of};
 use baton_core::time::Moment;
@@ -21,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::splitting::{Results, of_split};
 use crate::api::tasks as api;
 use crate::failure::Failure;
 use crate::gating;
@@ -114,12 +116,24 @@ pub struct ShownTask {
     /// What was saved by code, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<Checkpoint>,
+    /// The last run of each check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckRun>,
+    /// What was shown when it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven: Option<Shown>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<TaskId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Join>,
+    /// The name of what it must keep to so that the parts of a split fit together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// What came of its parts, or of those it follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Results>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -314,6 +328,7 @@ pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure>
         let dossier = kept.unwrap_or_else(|| Dossier::of(task.task.clone()));
         let children = scan::<Task>(view, Query::equal(task::BY_PARENT, &id, READ_MAX))?;
         let glance = glance(&task, &tally(view)?, context);
+        let results = of_split(view, &task)?;
         let allowed = baton_core::tasks::allowed(glance.state);
         let handoffs = handoffs::chain_of(view, &dossier)?;
         let (report_done, report_not_done, result) = match dossier.report {
@@ -332,9 +347,13 @@ pub fn show(workspace: &mut Workspace, text: &str) -> Result<ShownTask, Failure>
             submission: task.submission,
             handoffs,
             checkpoints: dossier.checkpoints,
+            checks: dossier.checks,
+            proven: dossier.proven,
             parent: task.parent,
             children: children.into_iter().map(|child| child.task).collect(),
-            join: task.join,
+            join: task.split.as_ref().map(|split| split.join),
+            interface: task.interface,
+            results,
             budget_usd: task.budget_usd,
             key: task.key,
             created_at: task.created_at,

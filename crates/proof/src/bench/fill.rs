@@ -138,6 +138,7 @@ fn claim(hold: Hold, index: usize, ends: bool, before: usize, context: &Context)
         busy_until: None,
         reason: None,
         task: None,
+        suggestions: 0,
     }
 }
 

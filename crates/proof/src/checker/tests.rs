@@ -58,6 +58,7 @@ impl Story {
             busy_until: None,
             reason: None,
             task: None,
+            suggestions: 0,
         };
         self.write(session, &Event::ClaimGranted { claim });
         token

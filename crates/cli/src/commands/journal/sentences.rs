@@ -15,6 +15,7 @@ use crate::render::{Paint, counted, paint, resources, shown};
 mod gates;
 mod handoffs;
 mod shared;
+mod suggestions;
 mod tasks;
 
 /// `2026-11-15 21:33:40Z  1.42  amber-otter claimed src/a.rs`.
@@ -65,12 +66,20 @@ fn sentence(told: &Told, colour: bool) -> String {
         | Event::TaskTied { .. }
         | Event::TaskFreed { .. }
         | Event::TasksWeighed { .. }
+        | Event::TaskSplit { .. }
+        | Event::TaskPartMoved { .. }
+        | Event::TaskJoined { .. }
+        | Event::TaskChecked { .. }
+        | Event::TaskProven { .. }
         | Event::TasksRenewed { .. }
         | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
         Event::TaskCheckpointed { .. }
         | Event::HandoffOffered { .. }
         | Event::HandoffDeclined { .. }
         | Event::HandoffEnded { .. } => handoffs::sentence(event, &actor, &who),
+        Event::SuggestionMade { .. }
+        | Event::SuggestionAnswered { .. }
+        | Event::SuggestionMoved { .. } => suggestions::sentence(event, &actor, &who),
         Event::TaskSubmitted { .. }
         | Event::SubmissionEnded { .. }
         | Event::ReviewTaken { .. }
@@ -311,6 +320,12 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
                 }
                 News::ReviewOver { task, why, .. } => {
                     format!("a note for {to}: {task} need not be reviewed: {}", shown(why))
+                }
+                News::Suggested { .. } | News::SuggestionAnswered { .. } => {
+                    suggestions::note(&notice.news, &to, who)
+                }
+                News::Joined { task, why, .. } => {
+                    format!("a note for {to}: {task} can go on: {}", shown(why))
                 }
             }
         }

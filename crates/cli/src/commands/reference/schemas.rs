@@ -56,14 +56,22 @@ fn tasks() -> Value {
     use baton_core::tasks::adding::Added;
     use baton_core::tasks::refused::Nothing;
     use baton_core::tasks::reviewing::judging::Judged;
+    use baton_core::tasks::splitting::Divided;
     use baton_core::tasks::taking::Taken;
+    use baton_engine::evidence::Outcomes;
+    use baton_engine::tasking::graph::Graph;
     use baton_engine::tasking::showing::{ShownTask, TaskList};
+    use baton_engine::tasking::splitting::Results;
 
     json!({
         "task add": schema_for!(Added),
         "task take": schema_for!(Taken),
         "task take, refused with nothing_ready": schema_for!(Nothing),
         "task checkpoint": schema_for!(Saved),
+        "task split": schema_for!(Divided),
+        "task results": schema_for!(Results),
+        "task graph": schema_for!(Graph),
+        "task check": schema_for!(Outcomes),
         "task show": schema_for!(ShownTask),
         "task list, ready, blocked, dead": schema_for!(TaskList),
         "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),
@@ -110,7 +118,9 @@ fn shared() -> Value {
     use baton_core::notes::{Noted, Notes};
     use baton_core::state::drafts::{Discarded, Published};
     use baton_core::state::{Got, Names, Written};
+    use baton_core::suggestions::{Suggestion, Told};
     use baton_engine::state::{History, Version};
+    use baton_engine::suggesting::Suggestions;
 
     json!({
         "state get": schema_for!(Got),
@@ -120,6 +130,9 @@ fn shared() -> Value {
         "state watch": schema_for!(Version),
         "state publish": schema_for!(Published),
         "state discard": schema_for!(Discarded),
+        "suggest; suggestion apply, decline": schema_for!(Told),
+        "suggestions": schema_for!(Suggestions),
+        "suggestion show": schema_for!(Suggestion),
         "once": schema_for!(crate::commands::once::Reply),
         "note": schema_for!(Noted),
         "notes": schema_for!(Notes),

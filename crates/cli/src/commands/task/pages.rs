@@ -146,7 +146,8 @@ pub(super) fn past_words(past: &Past) -> String {
         Move::Approved => "approved",
         Move::Rejected => "rejected",
         Move::Held => "held by a gate",
-        Move::Answered | Move::Revived => "moved on",
+        Move::Split => "divided into parts",
+        Move::Answered | Move::Revived | Move::Joined => "moved on",
         Move::Taken | Move::Woken | Move::Unblocked | Move::Reopened => "moved on",
     };
     let why = match &past.why {
@@ -184,6 +185,18 @@ pub(super) fn page(task: &ShownTask, colour: bool) -> String {
     if let Some(result) = &task.result {
         let pretty = serde_json::to_string_pretty(result).unwrap_or_default();
         let _ = write!(text, "\n{}\n{}", paint("Result", Paint::Bold, colour), quoted(&pretty));
+    }
+    for run in &task.checks {
+        let how = match run.exit {
+            0 => paint("passed", Paint::Green, colour),
+            exit => paint(&format!("failed with {exit}"), Paint::Red, colour),
+        };
+        let argv = shown(&run.argv.join(" "));
+        let _ =
+            writeln!(text, "  check {} {how} {}: {argv}", shown(&run.name), render::ago(run.at));
+    }
+    if let Some(results) = &task.results {
+        let _ = write!(text, "\n{}", super::parts::results_words(results, colour));
     }
     if !task.attempts.is_empty() {
         let _ = write!(text, "\n{}\n", paint("Earlier attempts", Paint::Bold, colour));
@@ -285,6 +298,7 @@ fn facts(task: &ShownTask, colour: bool) -> Vec<(&'static str, String)> {
     optional("after", listed(glance.after.iter().map(ToString::to_string).collect()));
     optional("parent", task.parent.as_ref().map(ToString::to_string));
     optional("parts", listed(task.children.iter().map(ToString::to_string).collect()));
+    optional("interface", task.interface.as_deref().map(shown));
     optional("budget", task.budget_usd.map(|budget| budget.to_string()));
     optional("key", task.key.as_deref().map(shown));
     let by = task.created_by.as_ref().map(|by| format!(" by {}", shown(&by.name)));

@@ -112,6 +112,7 @@ fn race(store: &mut dyn Store, actor: &Actor, round: usize) -> bool {
         report_not_done: "nothing".to_owned(),
         result: None,
         token: Some(token),
+        facts: baton_core::tasks::evidence::Facts::default(),
     };
     decide(store, actor, |view, context| ending::done(view, &request, context)).unwrap();
     true

@@ -166,6 +166,7 @@ fn s20_every_kind_has_words_and_nothing_in_them_acts() {
         ("tasks", tasks::samples()),
         ("handoffs", handoffs::samples()),
         ("gates", gates::samples()),
+        ("suggestions", suggestions::samples()),
     ];
     for kind in KINDS {
         let sampled = nouns.iter().any(|(_, all)| all.iter().any(|(name, _)| name == kind));
