@@ -262,6 +262,12 @@ fn drain(world: &mut World) {
         if matches!(&answer, Ok(taking::Answer::Nothing(nothing)) if !nothing.woken.is_empty()) {
             continue;
         }
+        let without_attempts = |task: &Task| task.state() == State::Waiting;
+        let exhausted = tasks(world).into_values().find(without_attempts);
+        if let (Some(task), Ok(taking::Answer::Nothing(_))) = (exhausted, &answer) {
+            world.revives(None, task.task.as_str(), None).unwrap();
+            continue;
+        }
         let Ok(taking::Answer::Taken(taken)) = answer else {
             let left = tasks(world)
                 .into_values()
