@@ -4,6 +4,7 @@
 //! tries this looks (is the holder dead? is its work committed?) or sleeps on news, the blockers'
 //! processes and a timer. There is no polling.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use baton_core::claim::{Mode, Scope};
 use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
 use baton_core::claims::{Answer, Granted, Queued, Request, TTL_DEFAULT, take};
-use baton_core::context::{Actor, Observed};
+use baton_core::context::{Actor, Life, Observed};
 use baton_core::event::EndOfWait;
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::refusal::Refusal;
@@ -21,8 +22,11 @@ use baton_core::waiting;
 
 use crate::api;
 use crate::failure::Failure;
+use crate::process::Identity;
 use crate::resources::named;
-use crate::sighting::{clear_the_way, foreign_locks, identity_of, in_the_way, left_by, of_claims};
+use crate::sighting::{
+    clear_the_way, foreign_locks, identity_of, in_the_way, left_by, life_of, of_claims,
+};
 use crate::whoami::process_of;
 use crate::workspace::{Retry, Workspace};
 
@@ -76,6 +80,7 @@ fn wait_for(
     // Made before the first look at the state, so that no commit in between is missed.
     let mut news = workspace.store.news()?;
     let mut deadline = None;
+    let mut ended = HashSet::new();
     loop {
         let answer = attempt(workspace, actor, &request, retry);
         let queued = match answer {
@@ -91,7 +96,9 @@ fn wait_for(
         // The first answer counts: a place in the queue that was lost and taken anew does not
         // make the wait longer.
         let deadline = *deadline.get_or_insert(queued.deadline);
-        let watched = watch_blockers(workspace, &queued)?;
+        let watched = watch_blockers(workspace, &queued, &mut ended)?;
+        // Nothing would wake us for who ended between the answer and this look.
+        let Some(watched) = watched else { continue };
         let descriptors: Vec<BorrowedFd<'_>> = watched.iter().map(AsFd::as_fd).collect();
         let now = workspace.store.snapshot()?.state().now;
         let rest = queued.look_again_at.min(deadline).since(now);
@@ -124,16 +131,29 @@ fn give_up(workspace: &mut Workspace, actor: &Actor, request: &Request) -> Resul
     })
 }
 
-/// Descriptors that tell when a blocker's process ends.
-fn watch_blockers(workspace: &mut Workspace, queued: &Queued) -> Result<Vec<OwnedFd>, Failure> {
+/// Descriptors that tell when a blocker's process ends; nothing when one was found ended that is
+/// not among those already known to have.
+fn watch_blockers(
+    workspace: &mut Workspace,
+    queued: &Queued,
+    ended: &mut HashSet<Identity>,
+) -> Result<Option<Vec<OwnedFd>>, Failure> {
     let sessions: Vec<Option<Session>> =
         workspace.look(&Actor::default(), Observed::default(), |view, _| {
             let holders = queued.blockers.iter().map(|held| held.holder.session.as_str());
             holders.map(|session| get(view, session).map_err(Refusal::from)).collect()
         })?;
-    let processes = sessions.into_iter().flatten().filter_map(|session| session.process);
-    let watched = processes.filter_map(|process| workspace.machine.watch(&identity_of(&process)));
-    Ok(watched.collect())
+    let machine = &workspace.machine;
+    let (mut watched, mut news) = (Vec::new(), false);
+    for process in sessions.into_iter().flatten().filter_map(|session| session.process) {
+        let identity = identity_of(&process);
+        match machine.watch(&identity) {
+            Some(descriptor) => watched.push(descriptor),
+            None if life_of(machine, &process) == Life::Dead => news |= ended.insert(identity),
+            None => {}
+        }
+    }
+    Ok((!news).then_some(watched))
 }
 
 /// One try, looking around as often as that helps.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use baton_core::context::{Actor, Observed};
+use baton_core::context::{Actor, Life, Observed};
 use baton_core::id::Token;
 use baton_core::key::Key;
 use baton_core::notices::Notice;
@@ -32,6 +32,8 @@ mod tail;
 
 /// A waiter looks this often even without news: a writer may die before it tells.
 const LOOK_AT_LEAST_EVERY: Span = Span::seconds(30);
+/// The same, where the system has no descriptor that tells of a process's end.
+const UNWATCHED_LOOK_EVERY: Span = Span::seconds(1);
 
 /// Whoever shows how it goes, and hears when somebody wants it to end.
 pub trait Door {
@@ -174,11 +176,20 @@ fn sleep(
     now: Moment,
     door: &mut dyn Door,
 ) -> Result<bool, Failure> {
-    let process = runner.process.as_ref().map(identity_of);
-    let watched: Option<OwnedFd> = process.and_then(|identity| workspace.machine.watch(&identity));
+    let process = runner.process.as_ref();
+    let watched: Option<OwnedFd> =
+        process.and_then(|process| workspace.machine.watch(&identity_of(process)));
     let mut lasts = deadline.min(now + LOOK_AT_LEAST_EVERY);
-    if watched.is_none() && runner.lease_until > now {
-        lasts = lasts.min(runner.lease_until);
+    if watched.is_none() {
+        // It may have ended since it was looked at, and then nothing would wake us.
+        match process.map(|process| life_of(&workspace.machine, process)) {
+            Some(Life::Dead) => return Ok(door.end_wanted().is_some()),
+            Some(Life::Alive) => lasts = lasts.min(now + UNWATCHED_LOOK_EVERY),
+            Some(Life::Unknown) | None => {}
+        }
+        if runner.lease_until > now {
+            lasts = lasts.min(runner.lease_until);
+        }
     }
     let mut also: Vec<BorrowedFd<'_>> = door.end_descriptors().to_vec();
     also.extend(watched.iter().map(AsFd::as_fd));
