@@ -97,33 +97,9 @@ impl From<Failure> for Problem {
                 format!("mend {} and run baton init again", path.display()),
                 json!({}),
             ),
-            Failure::Malformed { path, line, column, detail } => (
-                "malformed",
-                format!("{}:{line}:{column}: {}", shown(&path.to_string_lossy()), shown(detail)),
-                format!("mend line {line} of {}", shown(&path.to_string_lossy())),
-                json!({ "line": line, "column": column }),
-            ),
-            Failure::DoesNotApply { suggestion, path, why } => (
-                "does_not_apply",
-                format!(
-                    "the patch does not fit {} as it is: {}",
-                    shown(&path.to_string()),
-                    shown(why)
-                ),
-                format!("baton suggestion decline {} --why 'it no longer fits'", shown(suggestion)),
-                json!({ "suggestion": suggestion }),
-            ),
-            Failure::NoSuchCheck { name, known, why } => {
-                let what = match name {
-                    Some(name) => format!("check {:?} cannot be run so: {why}", shown(name)),
-                    None => format!("there is nothing to run: {why}"),
-                };
-                let next = match known.first() {
-                    Some(first) => format!("baton task check ID {}", shown(first)),
-                    None => "baton task check ID NAME -- COMMAND".to_owned(),
-                };
-                ("no_such_check", what, next, json!({ "known": known }))
-            }
+            Failure::Malformed { .. }
+            | Failure::DoesNotApply { .. }
+            | Failure::NoSuchCheck { .. } => work_words(&failure),
             Failure::BadCredentialText { given } => (
                 "bad_credential",
                 format!("{:?} is not a credential of the form ID.SECRET", shown(given)),
@@ -157,6 +133,36 @@ impl From<Failure> for Problem {
             setup => setup_words(setup),
         };
         Self { exit, code, message, next, details }
+    }
+}
+
+/// What can be wrong with what is given for a task.
+fn work_words(failure: &Failure) -> (&'static str, String, String, Value) {
+    match failure {
+        Failure::Malformed { path, line, column, detail } => (
+            "malformed",
+            format!("{}:{line}:{column}: {}", shown(&path.to_string_lossy()), shown(detail)),
+            format!("mend line {line} of {}", shown(&path.to_string_lossy())),
+            json!({ "line": line, "column": column }),
+        ),
+        Failure::DoesNotApply { suggestion, path, why } => (
+            "does_not_apply",
+            format!("the patch does not fit {} as it is: {}", shown(&path.to_string()), shown(why)),
+            format!("baton suggestion decline {} --why 'it no longer fits'", shown(suggestion)),
+            json!({ "suggestion": suggestion }),
+        ),
+        Failure::NoSuchCheck { name, known, why } => {
+            let what = match name {
+                Some(name) => format!("check {:?} cannot be run so: {why}", shown(name)),
+                None => format!("there is nothing to run: {why}"),
+            };
+            let next = match known.first() {
+                Some(first) => format!("baton task check ID {}", shown(first)),
+                None => "baton task check ID NAME -- COMMAND".to_owned(),
+            };
+            ("no_such_check", what, next, json!({ "known": known }))
+        }
+        other => ("failed", other.to_string(), "baton doctor".to_owned(), json!({})),
     }
 }
 

@@ -14,6 +14,7 @@ mod demo;
 mod doctor;
 #[cfg(test)]
 mod evidence;
+#[cfg(test)]
 mod export;
 #[cfg(test)]
 mod gates;
@@ -45,6 +46,7 @@ mod reviews;
 mod sessions;
 #[cfg(test)]
 mod shared_store;
+#[cfg(test)]
 mod splits;
 #[cfg(test)]
 mod state;

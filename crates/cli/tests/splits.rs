@@ -129,7 +129,7 @@ fn a_split_that_makes_no_sense_is_refused_with_the_place() {
     assert!(said.err.contains("t1 \"the whole\""), "{said:?}");
     scratch.write("children.json", &format!("[{{\"title\": \"{}\"}}]", "x".repeat(1 << 20)));
     split(&["t1", "--file", "children.json"]).refused(2);
-    split(&["t1", "--file", "none.json"]).refused(4);
+    split(&["t1", "--file", "none.json"]).refused(2);
     let many: Vec<String> = (0..101).map(|number| format!("part {number}")).collect();
     let many: Vec<&str> =
         ["t1", "--each"].into_iter().chain(many.iter().map(String::as_str)).collect();

@@ -45,7 +45,7 @@ fn one_screen_tells_it_all() {
       bob is gone and holds 1 claim until somebody asks
 
     Sessions
-      NAME   CLIENT  STATE  CLAIMS  LAST ACT  ROLE
+      NAME   CLIENT  STATE  CLAIMS  LAST ACT   ROLE
       alice  -       live   1       within TIME
       bob    -       gone   1       within TIME
       carol  -       live   0       within TIME

@@ -33,8 +33,7 @@ use crate::votes::Vote;
 use crate::waiting::Waiter;
 use crate::zones::Policy;
 
-pub(crate) use stored::Room;
-pub use stored::{Durability, KINDS, Unknown};
+pub use stored::{Durability, KINDS, Room, Unknown};
 
 mod stored;
 

@@ -4,8 +4,7 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
-use crate::event::Room;
-use crate::event::{Event, Renewal};
+use crate::event::{Event, Renewal, Room};
 use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::operations::Operation;
@@ -27,6 +26,8 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Claim => evolve_claim(records, event),
         Room::Waiting => evolve_waiting(records, event),
         Room::Task => tasks::evolve(records, event),
+        Room::Part => tasks::part(records, event),
+        Room::Handoff => tasks::handoff(records, event),
         Room::Review => tasks::review(records, event),
         Room::Suggestion => evolve_suggestion(records, event),
         Room::Gate => gates::evolve(records, event),

@@ -1,8 +1,8 @@
 //! The handoff as a record: what the giver says, what Baton knows, to whom, and how it ended.
 //!
-//! Owns the shape and where scans find it. Whether an offer stands is a matter of the task: it names
-//! the one open offer of its owning attempt ([`Offer`]), and that goes with the attempt, however the
-//! attempt ends. Invariant: a handoff is never changed after it was offered, except by its end.
+//! Owns the shape and where scans find it. Whether an offer stands is a matter of the task: it
+//! names the one open offer of its owning attempt ([`Offer`]), and that goes with the attempt,
+//! however it ends. Invariant: a handoff is never changed after it was offered, except by its end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

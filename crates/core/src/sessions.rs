@@ -522,13 +522,15 @@ fn finish(
                 EndOfSession::Ended => (Move::SessionEnded, "its session ended"),
             };
             for mut task in tasks {
+                let events = &mut events;
                 if task.owner().is_some() {
-                    tasks::lose(view, &mut task, how, words, &mut events, context)?;
+                    tasks::lose(view, &mut task, how, words, events, context)?;
                 } else {
                     let (gone, why) = (vec![session.session.clone()], EndOfReview::Gone);
-                    reviewing::left(view, &mut task, gone, why, &mut events, context)?;
+                    reviewing::left(view, &mut task, gone, why, events, context)?;
                 }
             }
+            events.extend(notices::drop_all(view, &session.session)?);
             events.extend(drafts::end_with_session(view, &session.session)?);
             for claim in &claims {
                 released.extend(claim.hold.resources.iter().cloned());
@@ -541,9 +543,6 @@ fn finish(
         }
     }
     let session = session.session.clone();
-    if grace_until.is_none() {
-        events.extend(notices::drop_all(view, &session)?);
-    }
     events.push(Event::SessionEnded { session, at: context.now, why, grace_until });
     let offered = offered.into_iter().map(|task| task.task).collect();
     Ok(Finish { events, released, offered })

@@ -35,6 +35,7 @@ mod state_model;
 mod story;
 mod subagents;
 mod suggestions;
+mod task_events;
 mod task_model;
 mod tasks;
 mod waiting;

@@ -1,4 +1,4 @@
-//! Random stories of tasks that change hands, with deaths, leases that run out and late givers (S15).
+//! Random stories of tasks that change hands, with deaths, leases that run out, late givers (S15).
 //!
 //! After each step: whoever owns a task holds what is claimed for it and nobody else does, no two
 //! live claims of different sessions are in conflict (S1), and an old token of an earlier owner is
@@ -120,7 +120,9 @@ impl ReferenceStateMachine for Stories {
             6 => (who(), any::<bool>()).prop_map(|(who, also)| Act::Take { who, also }),
             2 => (who(), path()).prop_map(|(who, path)| Act::Claim { who, path }),
             8 => (who(), task(), prop::option::of(who()), any::<bool>(), path())
-                .prop_map(|(who, task, to, news, changed)| Act::Offer { who, task, to, news, changed }),
+                .prop_map(|(who, task, to, news, changed)| {
+                    Act::Offer { who, task, to, news, changed }
+                }),
             8 => (who(), task(), any::<bool>())
                 .prop_map(|(who, task, also)| Act::Accept { who, task, also }),
             2 => (who(), task()).prop_map(|(who, task)| Act::Decline { who, task }),

@@ -67,7 +67,10 @@ impl ReferenceStateMachine for Stories {
     fn transitions((): &()) -> BoxedStrategy<Act> {
         let who = || prop::sample::select(SESSIONS);
         let task = || 0..12_usize;
-        let join = || prop_oneof![2 => Just(Join::All), 1 => Just(Join::Any), 1 => (1..3_u32).prop_map(Join::AtLeast)];
+        let join = || {
+            let some = (1..3_u32).prop_map(Join::AtLeast);
+            prop_oneof![2 => Just(Join::All), 1 => Just(Join::Any), 1 => some]
+        };
         prop_oneof![
             2 => prop::option::weighted(0.3, task()).prop_map(|after| Act::Add { after }),
             4 => (task(), 1..4_usize, join(), any::<bool>(), any::<bool>(), any::<bool>())

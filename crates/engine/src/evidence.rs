@@ -106,21 +106,21 @@ pub fn gather(
     }
     if wants_commit || named.is_some() {
         let commit = git.commit_named(named.unwrap_or("HEAD"))?;
-        facts.commit = commit.map(|commit| of_commit(&git, &about, commit, &rules)).transpose()?;
+        facts.commit = commit.map(|commit| of_commit(&git, &about, &commit, &rules)).transpose()?;
     }
     Ok(facts)
 }
 
-fn of_commit(git: &Git, about: &About, commit: Oid, rules: &Rules) -> Result<CommitFacts, Failure> {
+fn of_commit(git: &Git, about: &About, commit: &Oid, rules: &Rules) -> Result<CommitFacts, Failure> {
     let mut facts = CommitFacts { commit: commit.to_string(), ..CommitFacts::default() };
     if rules.requires(Proof::Commit) && !about.resources.is_empty() {
         let changed = git.status(&[String::new()])?.changed;
         facts.dirty = about.of(changed.into_iter().map(|changed| changed.path).collect());
-        facts.touches = Some(!about.of(git.changed_by(&commit)?).is_empty());
-        if let Some(head) = git.head()?.filter(|head| *head != commit)
-            && git.is_ancestor(&commit, &head)?
+        facts.touches = Some(!about.of(git.changed_by(commit)?).is_empty());
+        if let Some(head) = git.head()?.filter(|head| head != commit)
+            && git.is_ancestor(commit, &head)?
         {
-            facts.later = about.of(git.changed_between(&commit, &head)?);
+            facts.later = about.of(git.changed_between(commit, &head)?);
         }
     }
     if rules.requires(Proof::Landed)
@@ -128,7 +128,7 @@ fn of_commit(git: &Git, about: &About, commit: Oid, rules: &Rules) -> Result<Com
     {
         facts.target = Some(name);
         for tip in tips {
-            facts.landed |= git.is_ancestor(&commit, &tip)?;
+            facts.landed |= git.is_ancestor(commit, &tip)?;
         }
     }
     Ok(facts)

@@ -1,7 +1,8 @@
 //! Handing tasks over, and saving what is known of them, in an open workspace.
 //!
-//! Owns what surrounds the rules: git is asked before the lock, offers whose time is over are settled
-//! before anybody looks at offers, and artifacts are found. The rules decide in one transaction each.
+//! Owns what surrounds the rules: git is asked before the lock, offers whose time is over are
+//! settled before anybody looks at offers, and artifacts are found. The rules decide in one
+//! transaction each.
 
 use std::path::Path;
 

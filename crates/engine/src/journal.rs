@@ -367,6 +367,26 @@ fn concerns(event: &Event) -> Concerns<'_> {
         Event::WaitQueued { waiter } => {
             (vec![&waiter.hold.holder.session], waiter.hold.resources.iter().collect())
         }
+        Event::NoticeSent { notice } => {
+            let (by, resources) = told_of(&notice.news);
+            ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
+        }
+        Event::SuggestionMade { suggestion } => {
+            (vec![&suggestion.by.session, &suggestion.to.session], vec![&suggestion.path])
+        }
+        Event::StateChanged { changed } => (vec![&changed.by.session], Vec::new()),
+        Event::DraftSet { draft } => (vec![&draft.session], Vec::new()),
+        Event::DraftsEnded { session, .. } => (vec![session], Vec::new()),
+        Event::OnceStarted { runner, .. } => (vec![&runner.holder.session], Vec::new()),
+        Event::NoteAdded { note } => (vec![&note.by.session], Vec::new()),
+        other => concerns_of_work(other),
+    };
+    Concerns { sessions, resources }
+}
+
+/// The same of tasks and all that is about them.
+fn concerns_of_work(event: &Event) -> (Vec<&SessionId>, Vec<&Resource>) {
+    match event {
         Event::TaskAdded { task, .. } => {
             let by = task.created_by.iter().map(|by| &by.session).collect();
             (by, task.paths.iter().collect())
@@ -396,31 +416,23 @@ fn concerns(event: &Event) -> Concerns<'_> {
             (gate.opened_by.iter().map(|by| &by.session).collect(), Vec::new())
         }
         Event::VoteCast { vote, .. } => (vec![&vote.by.session], Vec::new()),
-        Event::NoticeSent { notice } => {
-            let (by, resources): (_, &[Resource]) = match &notice.news {
-                News::Asked { by, resources, .. } => (Some(&by.session), resources),
-                News::Lost { to, resources, .. } => (to.as_ref().map(|to| &to.session), resources),
-                News::Offered { by, .. } => (Some(&by.session), &[]),
-                News::OfferEnded { end, .. } => (ended_by(end).pop(), &[]),
-                News::TaskMoved { by, .. } => (by.as_ref().map(|by| &by.session), &[]),
-                News::ReviewOver { .. } | News::Joined { .. } => (None, &[]),
-                News::Suggested { by, path, .. } | News::SuggestionAnswered { by, path, .. } => {
-                    (Some(&by.session), std::slice::from_ref(path))
-                }
-            };
-            ([&notice.to].into_iter().chain(by).collect(), resources.iter().collect())
-        }
-        Event::SuggestionMade { suggestion } => {
-            (vec![&suggestion.by.session, &suggestion.to.session], vec![&suggestion.path])
-        }
-        Event::StateChanged { changed } => (vec![&changed.by.session], Vec::new()),
-        Event::DraftSet { draft } => (vec![&draft.session], Vec::new()),
-        Event::DraftsEnded { session, .. } => (vec![session], Vec::new()),
-        Event::OnceStarted { runner, .. } => (vec![&runner.holder.session], Vec::new()),
-        Event::NoteAdded { note } => (vec![&note.by.session], Vec::new()),
         _ => (Vec::new(), Vec::new()),
-    };
-    Concerns { sessions, resources }
+    }
+}
+
+/// Who caused the news, and about what it is.
+fn told_of(news: &News) -> (Option<&SessionId>, &[Resource]) {
+    match news {
+        News::Asked { by, resources, .. } => (Some(&by.session), resources),
+        News::Lost { to, resources, .. } => (to.as_ref().map(|to| &to.session), resources),
+        News::Offered { by, .. } => (Some(&by.session), &[]),
+        News::OfferEnded { end, .. } => (ended_by(end).pop(), &[]),
+        News::TaskMoved { by, .. } => (by.as_ref().map(|by| &by.session), &[]),
+        News::ReviewOver { .. } | News::Joined { .. } => (None, &[]),
+        News::Suggested { by, path, .. } | News::SuggestionAnswered { by, path, .. } => {
+            (Some(&by.session), std::slice::from_ref(path))
+        }
+    }
 }
 
 fn ended_by(end: &End) -> Vec<&SessionId> {

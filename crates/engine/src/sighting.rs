@@ -221,14 +221,14 @@ fn settle(workspace: &mut Workspace, id: &ClaimId) -> Result<bool, Failure> {
     if claim.hold.scope != Scope::Tree || !files::are_settled(workspace, &claim)? {
         return Ok(false);
     }
-    end_settled(workspace, claim)
+    end_settled(workspace, &claim)
 }
 
 /// Ends a claim as it was seen. Its holder may have written again after the look and before the
 /// end: then it gets the claim back before anyone else is let in.
-fn end_settled(workspace: &mut Workspace, seen: Claim) -> Result<bool, Failure> {
+fn end_settled(workspace: &mut Workspace, seen: &Claim) -> Result<bool, Failure> {
     let ended = workspace.decide(&Actor::default(), Observed::default(), |view, context| {
-        letting_go::settled(view, &seen, context)
+        letting_go::settled(view, seen, context)
     })?;
     let looks = vec![(seen.clone(), Life::Alive)];
     let dirty = files::sight(workspace, looks)?.into_values().any(|one| !one.dirty.is_empty());
@@ -236,7 +236,7 @@ fn end_settled(workspace: &mut Workspace, seen: Claim) -> Result<bool, Failure> 
         return Ok(ended);
     }
     let back = workspace.decide(&Actor::default(), Observed::default(), |view, context| {
-        letting_go::unsettled(view, &seen, context)
+        letting_go::unsettled(view, seen, context)
     })?;
     Ok(!back)
 }

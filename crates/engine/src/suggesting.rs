@@ -71,7 +71,7 @@ pub fn list(
         let mut suggestions: Vec<Suggestion> = scan(view, query)?;
         let more = suggestions.len() > limit as usize;
         suggestions.truncate(limit as usize);
-        suggestions.sort_by(|one, other| other.at.cmp(&one.at));
+        suggestions.sort_by_key(|one| std::cmp::Reverse(one.at));
         Ok(Suggestions { suggestions, more })
     })
 }

@@ -18,8 +18,11 @@ pub(crate) fn judge(source: &Source, findings: &mut Vec<Finding>) {
         let what = format!("{lines} lines, at most {FILE_LINES_MAX}");
         found(lines, what, "the noun inside that grew wants a room of its own");
     }
+    // What a command prints is as wide as it is.
+    let mut fenced = false;
     for (index, line) in source.text.lines().enumerate() {
         let number = index + 1;
+        fenced ^= source.path.ends_with(".md") && line.starts_with("```");
         if let Some(path) = machine_path(line) {
             let what = format!("path of one machine ({path})");
             found(number, what, "it is wrong everywhere else, and tells who wrote it");
@@ -34,7 +37,7 @@ pub(crate) fn judge(source: &Source, findings: &mut Vec<Finding>) {
             found(number, "a tab".into(), "columns must be the same in every editor");
         }
         let columns = line.chars().count();
-        if let Some(limit) = columns_max(source, line).filter(|limit| columns > *limit) {
+        if let Some(limit) = columns_max(source, line).filter(|limit| columns > *limit && !fenced) {
             let what = format!("{columns} characters, at most {limit}");
             found(number, what, "two files fit side by side on a screen");
         }
@@ -96,6 +99,7 @@ mod tests {
         assert_eq!(judged("a.md", &line(161)), ["1 161 characters, at most 160"]);
         assert_eq!(judged("a.md", &format!("| {}", line(161))), [""; 0]);
         assert_eq!(judged("a.md", &format!("[x](y) {}", line(161))), [""; 0]);
+        assert_eq!(judged("a.md", &format!("```console\n{}```\n", line(161))), [""; 0]);
         assert_eq!(judged("Cargo.toml", &line(300)), [""; 0]);
     }
 

@@ -1,7 +1,7 @@
 //! `handoff offer`, `accept`, `decline`, `list`, `show`, and `task checkpoint`.
 //!
-//! Owns the words of their answers; what may happen is decided in `baton_core::handoffs`. Whatever an
-//! agent wrote is shown to another as quoted data (S20).
+//! Owns the words of their answers; what may happen is decided in `baton_core::handoffs`. Whatever
+//! an agent wrote is shown to another as quoted data (S20).
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -5,6 +5,7 @@
 
 use baton_core::task::{Owner, State};
 use baton_core::tasks::refused::{Brief, Nothing, Refused};
+use baton_core::tasks::similar::Similar;
 use baton_core::time::Moment;
 use serde_json::{Value, json};
 
@@ -50,15 +51,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             let first = names.first().copied().unwrap_or("ID");
             (message, format!("baton task show {first}"), json!({ "cycle": tasks }))
         }
-        Refused::Similar { similar } => {
-            let names: Vec<String> = similar
-                .iter()
-                .map(|one| format!("{} \"{}\" ({})", one.task, shown(&one.title), one.state.name()))
-                .collect();
-            let first = similar.first().map(|one| one.task.0.as_str()).unwrap_or("ID");
-            let message = format!("a task like this is filed already: {}", names.join(", "));
-            (message, format!("baton task show {first}"), json!({ "similar": similar }))
-        }
+        Refused::Similar { similar } => alike(similar),
         Refused::TooMany { what, max } => (
             format!("there are too many {what}: {max} at the most"),
             "name fewer, or split the task".to_owned(),
@@ -84,6 +77,16 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             json!({}),
         ),
     }
+}
+
+fn alike(similar: &[Similar]) -> (String, String, Value) {
+    let names: Vec<String> = similar
+        .iter()
+        .map(|one| format!("{} \"{}\" ({})", one.task, shown(&one.title), one.state.name()))
+        .collect();
+    let first = similar.first().map(|one| one.task.0.as_str()).unwrap_or("ID");
+    let message = format!("a task like this is filed already: {}", names.join(", "));
+    (message, format!("baton task show {first}"), json!({ "similar": similar }))
 }
 
 fn has_task(task: &Brief, state: State, since: Moment) -> (String, String, Value) {

@@ -23,9 +23,9 @@ enum Safe {
     Depends,
 }
 
-/// Which part of `evolve` applies an event.
+/// Which noun an event is about: which part of `evolve` applies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
+pub enum Room {
     /// No record changes.
     Nothing,
     Workspace,
@@ -33,6 +33,9 @@ pub(crate) enum Room {
     Claim,
     Waiting,
     Task,
+    /// What a task shows, and the parts it is divided into.
+    Part,
+    Handoff,
     Review,
     Gate,
     Suggestion,
@@ -57,7 +60,7 @@ macro_rules! kinds {
                 match self { $(Self::$variant { .. } => $kind,)* }
             }
 
-            pub(crate) fn room(&self) -> Room {
+            pub fn room(&self) -> Room {
                 match self { $(Self::$variant { .. } => Room::$room,)* }
             }
 
@@ -99,17 +102,17 @@ kinds! {
     TaskTied "task_tied" Task Power,
     TaskFreed "task_freed" Task Power,
     TasksWeighed "tasks_weighed" Task Power,
-    TaskSplit "task_split" Task Power,
-    TaskPartMoved "task_part_moved" Task Power,
-    TaskJoined "task_joined" Task Power,
-    TaskChecked "task_checked" Task Power,
-    TaskProven "task_proven" Task Power,
+    TaskSplit "task_split" Part Power,
+    TaskPartMoved "task_part_moved" Part Power,
+    TaskJoined "task_joined" Part Power,
+    TaskChecked "task_checked" Part Power,
+    TaskProven "task_proven" Part Power,
     TasksRenewed "tasks_renewed" Task Process,
     TasksForgotten "tasks_forgotten" Task Process,
-    TaskCheckpointed "task_checkpointed" Task Power,
-    HandoffOffered "handoff_offered" Task Power,
-    HandoffDeclined "handoff_declined" Task Power,
-    HandoffEnded "handoff_ended" Task Power,
+    TaskCheckpointed "task_checkpointed" Handoff Power,
+    HandoffOffered "handoff_offered" Handoff Power,
+    HandoffDeclined "handoff_declined" Handoff Power,
+    HandoffEnded "handoff_ended" Handoff Power,
     TaskSubmitted "task_submitted" Review Power,
     SubmissionEnded "submission_ended" Review Power,
     ReviewTaken "review_taken" Review Process,

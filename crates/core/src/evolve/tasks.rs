@@ -50,6 +50,27 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
                 task.unblocks = weight.unblocks;
             })
         }),
+        Event::TasksRenewed { tasks, at } => tasks.iter().try_for_each(|renewal| {
+            change(records, renewal.task.as_str(), |task: &mut Task| {
+                let reviewers = task.submission.as_mut().map(|one| &mut one.reviewers);
+                let seats = task.standing.owner.iter_mut();
+                let mut seats = seats.chain(reviewers.into_iter().flatten());
+                if let Some(seat) = seats.find(|seat| seat.token == renewal.token) {
+                    seat.renewed_at = *at;
+                    seat.expires_at = renewal.expires_at;
+                }
+            })
+        }),
+        Event::TasksForgotten { tasks } => tasks.iter().try_for_each(|task| {
+            change(records, task.as_str(), |task: &mut Task| task.remembered = false)
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What is shown of a task, and what becomes of its parts.
+pub(super) fn part(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
         Event::TaskSplit { task, split } => change(records, task.as_str(), |task: &mut Task| {
             task.split = Some(Box::new(split.clone()));
         }),
@@ -71,17 +92,12 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
         Event::TaskProven { task, shown } => {
             write(records, task, |dossier| dossier.proven = Some(shown.clone()))
         }
-        Event::TasksRenewed { tasks, at } => tasks.iter().try_for_each(|renewal| {
-            change(records, renewal.task.as_str(), |task: &mut Task| {
-                let reviewers = task.submission.as_mut().map(|one| &mut one.reviewers);
-                let seats = task.standing.owner.iter_mut();
-                let mut seats = seats.chain(reviewers.into_iter().flatten());
-                if let Some(seat) = seats.find(|seat| seat.token == renewal.token) {
-                    seat.renewed_at = *at;
-                    seat.expires_at = renewal.expires_at;
-                }
-            })
-        }),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn handoff(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
         Event::TaskCheckpointed { task, checkpoint } => {
             write(records, task, |dossier| dossier.save(checkpoint))
         }
@@ -114,9 +130,6 @@ pub(super) fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unr
                 task.standing.offer = task.standing.offer.take().filter(|offer| !this(offer));
             })
         }
-        Event::TasksForgotten { tasks } => tasks.iter().try_for_each(|task| {
-            change(records, task.as_str(), |task: &mut Task| task.remembered = false)
-        }),
         _ => Ok(()),
     }
 }

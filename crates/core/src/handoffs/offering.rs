@@ -1,8 +1,8 @@
 //! Offering a task to others: the giver says what only it knows, Baton adds the rest.
 //!
-//! Owns the offer. Until somebody accepts, the giver owns the task, and its lease and claims last at
-//! least as long as the offer. An offer with nothing new since the work last changed hands counts as
-//! an attempt, so that two agents cannot pass a task back and forth for ever.
+//! Owns the offer. Until somebody accepts, the giver owns the task, and its lease and claims last
+//! at least as long as the offer. An offer with nothing new since the work last changed hands
+//! counts as an attempt, so that two agents cannot pass a task back and forth for ever.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -358,7 +358,8 @@ impl Counter {
             true => Vec::new(),
             false => seats::offered(&self.caller, &self.to_review, loose, request.count as usize),
         };
-        let mut considered: Vec<Considered> = chosen.iter().map(Considered::review).collect();
+        let told = chosen.iter().filter(|_| request.explain);
+        let mut considered: Vec<Considered> = told.map(Considered::review).collect();
         let wanted = request.count as usize - chosen.len();
         if wanted == 0 {
             return Ok((chosen, considered));

@@ -1,7 +1,7 @@
 //! Requests about handoffs and checkpoints.
 //!
-//! Owns what a caller may say. Nothing is required here that a rule asks for: whoever forgets several
-//! things is told all of them at once.
+//! Owns what a caller may say. Nothing is required here that a rule asks for: whoever forgets
+//! several things is told all of them at once.
 
 use std::path::PathBuf;
 

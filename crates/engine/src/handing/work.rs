@@ -1,8 +1,8 @@
 //! What git shows of the work on a task: commits and changed files since its attempt began.
 //!
-//! Looked at before a decision, never under the lock. Where several sessions share a tree, only what
-//! belongs to the task counts: its paths, and what its owner has claimed. What cannot be seen is
-//! left out and said to be unseen; it never keeps anybody from handing over.
+//! Looked at before a decision, never under the lock. Where several sessions share a tree, only
+//! what belongs to the task counts: its paths, and what its owner has claimed. What cannot be seen
+//! is left out and said to be unseen; it never keeps anybody from handing over.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The commit a working tree stands on, read from files.
 //!
-//! Owns the reading of `HEAD` and of loose and packed references. Refuses to spawn git, because this
-//! runs whenever a task is taken. What it cannot read it leaves open.
+//! Owns the reading of `HEAD` and of loose and packed references. Refuses to spawn git, because
+//! this runs whenever a task is taken. What it cannot read it leaves open.
 
 use std::path::Path;
 

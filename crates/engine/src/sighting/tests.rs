@@ -1,4 +1,6 @@
 //! A claim that settles while its holder writes again, with a real repository.
+//!
+//! The holder writes between the look at its files and the end of its claim.
 
 use std::path::Path;
 use std::process::Command;
@@ -74,7 +76,7 @@ fn who_writes_between_the_look_and_the_end_keeps_the_claim() {
     let (folder, mut workspace, claim) = settled();
     let session = claim.hold.holder.session.clone();
     std::fs::write(folder.path().join("a"), "three\n").unwrap();
-    assert!(!end_settled(&mut workspace, claim.clone()).unwrap(), "nobody else is let in");
+    assert!(!end_settled(&mut workspace, &claim).unwrap(), "nobody else is let in");
     let kept = claims(&mut workspace, &session);
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].hold, claim.hold);
@@ -86,6 +88,6 @@ fn who_used_the_claim_after_the_look_keeps_it() {
     let (_folder, mut workspace, mut claim) = settled();
     let session = claim.hold.holder.session.clone();
     claim.renewed_at = claim.renewed_at - baton_core::time::Span(1);
-    assert!(!end_settled(&mut workspace, claim.clone()).unwrap());
+    assert!(!end_settled(&mut workspace, &claim).unwrap());
     assert_eq!(claims(&mut workspace, &session)[0].token, claim.token);
 }

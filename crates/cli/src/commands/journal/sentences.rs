@@ -3,8 +3,7 @@
 //! Owns the sentences. All text that came from an agent goes through `shown` (S20).
 
 use baton_core::claim::{Leftover, Mode, Scope};
-use baton_core::event::{EndOfClaim, EndOfSession, EndOfWait, Event};
-use baton_core::notices::News;
+use baton_core::event::{EndOfClaim, EndOfSession, Event, Room};
 use baton_core::resource::Resource;
 use baton_core::sessions::Session;
 use baton_core::time::Moment;
@@ -14,6 +13,8 @@ use crate::render::{Paint, counted, paint, resources, shown};
 
 mod gates;
 mod handoffs;
+mod notices;
+mod parts;
 mod shared;
 mod suggestions;
 mod tasks;
@@ -42,66 +43,17 @@ fn sentence(told: &Told, colour: bool) -> String {
             return format!("{actor} did what cannot be read: {}", shown(&unknown.to_string()));
         }
     };
-    match event {
-        Event::SessionStarted { .. }
-        | Event::SessionResumed { .. }
-        | Event::SessionRenewed { .. }
-        | Event::SessionEnded { .. }
-        | Event::CallStarted { .. }
-        | Event::CallsEnded { .. }
-        | Event::SubagentStopped { .. }
-        | Event::AliasBound { .. } => of_session(told, event, &who),
-        Event::ClaimGranted { .. }
-        | Event::ClaimsRenewed { .. }
-        | Event::ClaimNarrowed { .. }
-        | Event::ClaimEnded { .. }
-        | Event::LeftoversTold { .. } => of_claim(told, event, &actor, &who),
-        Event::WaitQueued { .. } | Event::WaitRenewed { .. } | Event::WaitEnded { .. } => {
-            of_waiting(event, &actor, &who)
-        }
-        Event::TaskAdded { .. }
-        | Event::TaskEdited { .. }
-        | Event::TaskMoved { .. }
-        | Event::TaskReported { .. }
-        | Event::TaskTied { .. }
-        | Event::TaskFreed { .. }
-        | Event::TasksWeighed { .. }
-        | Event::TaskSplit { .. }
-        | Event::TaskPartMoved { .. }
-        | Event::TaskJoined { .. }
-        | Event::TaskChecked { .. }
-        | Event::TaskProven { .. }
-        | Event::TasksRenewed { .. }
-        | Event::TasksForgotten { .. } => tasks::sentence(event, &actor, &who),
-        Event::TaskCheckpointed { .. }
-        | Event::HandoffOffered { .. }
-        | Event::HandoffDeclined { .. }
-        | Event::HandoffEnded { .. } => handoffs::sentence(event, &actor, &who),
-        Event::SuggestionMade { .. }
-        | Event::SuggestionAnswered { .. }
-        | Event::SuggestionMoved { .. } => suggestions::sentence(event, &actor, &who),
-        Event::TaskSubmitted { .. }
-        | Event::SubmissionEnded { .. }
-        | Event::ReviewTaken { .. }
-        | Event::ReviewsEnded { .. }
-        | Event::TaskJudged { .. }
-        | Event::TaskFeedback { .. }
-        | Event::GateOpened { .. }
-        | Event::GateDecided { .. }
-        | Event::GateChecked { .. }
-        | Event::GateTrusted { .. }
-        | Event::GateTold { .. }
-        | Event::VoteCast { .. }
-        | Event::VotesContested { .. }
-        | Event::VotesSettled { .. } => gates::sentence(event, &actor, &who),
-        Event::StateChanged { .. }
-        | Event::DraftSet { .. }
-        | Event::DraftsEnded { .. }
-        | Event::OnceStarted { .. }
-        | Event::OnceRenewed { .. }
-        | Event::OnceEnded { .. }
-        | Event::NoteAdded { .. } => shared::sentence(event, &actor, &who),
-        other => of_workspace(told, other, &actor, &who),
+    match event.room() {
+        Room::Session => of_session(told, event, &who),
+        Room::Claim => of_claim(told, event, &actor, &who),
+        Room::Waiting => notices::sentence(told, event, &actor, &who),
+        Room::Task => tasks::sentence(event, &actor, &who),
+        Room::Part => parts::sentence(event, &actor, &who),
+        Room::Handoff => handoffs::sentence(event, &actor, &who),
+        Room::Suggestion => suggestions::sentence(event, &actor, &who),
+        Room::Review | Room::Gate => gates::sentence(event, &actor, &who),
+        Room::Shared => shared::sentence(event, &actor, &who),
+        Room::Workspace | Room::Nothing => of_workspace(told, event, &actor),
     }
 }
 
@@ -250,29 +202,7 @@ fn left_behind(left: Option<&Leftover>) -> String {
     }
 }
 
-fn of_waiting(event: &Event, actor: &str, who: Naming<'_>) -> String {
-    match event {
-        Event::WaitQueued { waiter } => format!(
-            "{} waits for {} until {} at the latest{}",
-            who(&waiter.hold.holder.name),
-            resources(&waiter.hold.resources),
-            time(waiter.deadline),
-            because(waiter.reason.as_deref())
-        ),
-        Event::WaitRenewed { .. } => format!("{actor} still waits"),
-        Event::WaitEnded { why, .. } => match why {
-            EndOfWait::Granted => format!("{actor} waits no longer: its turn came"),
-            EndOfWait::TimedOut => format!("{actor} waits no longer: nobody let go in time"),
-            EndOfWait::Withdrawn => format!("{actor} waits no longer: it gave up its place"),
-            EndOfWait::Gone => {
-                format!("{actor} cleared away a wait: the waiting process had ended")
-            }
-        },
-        other => other.kind().to_owned(),
-    }
-}
-
-fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String {
+fn of_workspace(told: &Told, event: &Event, actor: &str) -> String {
     match event {
         Event::EpochRaised { why } => {
             let epoch = told.entry.position.epoch;
@@ -292,50 +222,6 @@ fn of_workspace(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> Str
             format!("{actor} put baton.toml in force: {zones}, {counts}{rules}")
         }
         Event::PersonTokenAdded { .. } => format!("{actor} added a token that proves a person"),
-        Event::NoticeSent { notice } => {
-            let to = who(told.name(&notice.to));
-            match &notice.news {
-                News::Offered { task, by, .. } => {
-                    format!("a note for {to}: {} offers it {task}", who(&by.name))
-                }
-                News::OfferEnded { task, handoff, .. } => {
-                    format!("a note for {to}: what became of its offer {handoff} of {task}")
-                }
-                News::Asked { by, resources: wanted, why } => format!(
-                    "{} asked {to} to let go of {}, saying: \"{}\"",
-                    who(&by.name),
-                    resources(wanted),
-                    shown(why)
-                ),
-                News::Lost { resources: lost, to: taker, why, .. } => {
-                    let now = match taker {
-                        Some(taker) => format!("; {} has it now", who(&taker.name)),
-                        None => String::new(),
-                    };
-                    let what = resources(lost);
-                    format!("a note for {to}: it no longer holds {what}: {}{now}", shown(why))
-                }
-                News::TaskMoved { task, state, .. } => {
-                    format!("a note for {to}: {task} is {}", state.name())
-                }
-                News::ReviewOver { task, why, .. } => {
-                    format!("a note for {to}: {task} need not be reviewed: {}", shown(why))
-                }
-                News::Suggested { .. } | News::SuggestionAnswered { .. } => {
-                    suggestions::note(&notice.news, &to, who)
-                }
-                News::Joined { task, why, .. } => {
-                    format!("a note for {to}: {task} can go on: {}", shown(why))
-                }
-            }
-        }
-        Event::NoticesDropped { notices } => {
-            let count = counted(notices.len() as u64, "note", "notes");
-            format!("{actor} dropped {count} for a session that does not come back")
-        }
-        Event::NoticesTold { notices } => {
-            format!("{actor} was told {}", counted(notices.len() as u64, "note", "notes"))
-        }
         Event::OperationAnswered { .. } => {
             format!("{actor} was answered under an operation id")
         }

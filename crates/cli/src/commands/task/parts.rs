@@ -22,7 +22,7 @@ use crate::words::Problem;
 pub(super) fn split(desk: &mut Desk, mut wanted: api::Split) -> Said {
     wanted.children = match &wanted.file {
         Some(file) => {
-            let read = text_of(desk, file, "the parts cannot be read", FILE_BYTES_MAX + 1)?;
+            let read = text_of(desk, file, "the parts", FILE_BYTES_MAX + 1)?;
             let text = read.unwrap_or_default();
             if text.len() as u64 > FILE_BYTES_MAX {
                 let message = format!("a file of parts has at most {FILE_BYTES_MAX} bytes");
