@@ -111,7 +111,12 @@ pub fn gather(
     Ok(facts)
 }
 
-fn of_commit(git: &Git, about: &About, commit: &Oid, rules: &Rules) -> Result<CommitFacts, Failure> {
+fn of_commit(
+    git: &Git,
+    about: &About,
+    commit: &Oid,
+    rules: &Rules,
+) -> Result<CommitFacts, Failure> {
     let mut facts = CommitFacts { commit: commit.to_string(), ..CommitFacts::default() };
     if rules.requires(Proof::Commit) && !about.resources.is_empty() {
         let changed = git.status(&[String::new()])?.changed;
