@@ -1,8 +1,7 @@
 //! The guide runs: every `console` block is typed, and what comes back must be what it says.
 //!
 //! `alice$ baton …` is typed by the session alice; `$ …` by nobody in particular, `person$ …` by a
-//! person. A line `? 3` is
-//! the exit code. `[..]` stands for anything within a line.
+//! person. A line `? 3` is the exit code. `[..]` stands for anything within a line.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -129,6 +128,11 @@ fn the_guide_to_the_journal_runs() {
 #[test]
 fn the_guide_to_handoffs_runs() {
     run("handoffs.md", &Scratch::workspace());
+}
+
+#[test]
+fn the_life_of_a_task_runs() {
+    run("tasks.md", &Scratch::workspace());
 }
 
 /// The page shows the policy it starts with.

@@ -19,8 +19,8 @@ use crate::resource::Resource;
 use crate::scene::{self, Scene};
 use crate::sessions::{Life, Session};
 use crate::task::dossier::Dossier;
-use crate::task::{self, Move, Owner, Standing, State, Task};
-use crate::tasks::moved;
+use crate::task::{self, Move, Owner, Standing, Task};
+use crate::tasks::{escalate, shift};
 use crate::time::Span;
 use crate::view::{View, get, scan};
 
@@ -292,7 +292,7 @@ pub(crate) fn unanswered(
         return Ok(Vec::new());
     };
     let why = format!(
-        "nobody accepted {} in time, and {}, who offered it, is gone",
+        "was offered as {}; nobody accepted in time, and {}, who offered it, is gone",
         offer.handoff, owner.name
     );
     let mut events = vec![ended(task, &offer.handoff, End::Unanswered { at: context.now })];
@@ -305,14 +305,14 @@ pub(crate) fn unanswered(
     for claim in own.iter().filter(|claim| for_it(claim)) {
         events.push(claim.ends(EndOfClaim::SessionEnded, context));
     }
+    let mut task = task.clone();
     let standing = Standing {
-        state: State::Waiting,
+        state: task.at_rest(),
         since: context.now,
-        owner: None,
-        offer: None,
-        why: Some(why),
-        ..task.standing.clone()
+        why: Some(why.clone()),
+        ..task.standing.free()
     };
-    events.push(moved(task, Move::Unanswered, standing));
+    shift(&mut task, Move::Unanswered, standing, &mut events);
+    escalate(view, &mut task, &why, &mut events, context)?;
     Ok(events)
 }

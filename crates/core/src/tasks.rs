@@ -378,27 +378,25 @@ pub(crate) fn exhausted(
         }
         OnExhausted::Role(_) | OnExhausted::Escalate => {
             shift(task, how, over, events);
-            escalate(view, task, used, repeated, events, context)?;
+            let what = match repeated {
+                true => "was rejected twice in a row for the same reason".to_owned(),
+                false => format!("has used {used} of {} attempts", task.max_attempts),
+            };
+            escalate(view, task, &format!("{what}; the last: {why}"), events, context)?;
         }
     }
     Ok(())
 }
 
 /// To a person, who has the history.
-fn escalate(
+pub(crate) fn escalate(
     view: &dyn View,
     task: &mut Task,
-    used: u32,
-    repeated: bool,
+    what: &str,
     events: &mut Vec<Event>,
     context: &Context,
 ) -> Result<(), Refusal> {
-    let last = task.standing.why.clone().unwrap_or_default();
-    let what = match repeated {
-        true => "was rejected twice in a row for the same reason".to_owned(),
-        false => format!("has used {used} of {} attempts", task.max_attempts),
-    };
-    let ask = format!("{} \"{}\" {what}; the last: {last}", task.task, task.title);
+    let ask = format!("{} \"{}\" {what}", task.task, task.title);
     // The whole history is in the dossier; a question stays within its limit.
     let ask = match ask.char_indices().nth(gates::ASK_BYTES_MAX / 4) {
         Some((end, _)) => format!("{}…", &ask[..end]),

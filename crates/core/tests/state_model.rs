@@ -168,7 +168,9 @@ impl Model {
             return Outcome::Stale;
         }
         for (place, draft) in drafts {
-            self.put(place.1, draft.value);
+            if draft.value.is_some() || self.value(place.1).is_some() || draft.based_on != 0 {
+                self.put(place.1, draft.value);
+            }
             self.drafts.remove(&place);
         }
         Outcome::Done

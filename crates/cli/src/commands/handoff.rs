@@ -10,6 +10,7 @@ use baton_core::handoff::{self, Artifact, End, To};
 use baton_core::handoffs::accepting::Answered;
 use baton_core::handoffs::checkpoint::Saved;
 use baton_core::handoffs::offering::Offered;
+use baton_core::notices::{News, Notice};
 use baton_core::task::State;
 use baton_core::task::dossier::{Checkpoint, Feedback};
 use baton_engine::api::handoffs as api;
@@ -195,7 +196,11 @@ fn received_words(received: &Received, colour: bool) -> String {
     if let Some(saved) = &got.checkpoint {
         let _ = writeln!(text, "\n{}", saved_words(saved));
     }
-    text + &notices_words(&got.notices, colour)
+    // That it was offered is no news to whoever has just accepted it.
+    let is_this = |news: &News| matches!(news, News::Offered { task, .. } if *task == got.task);
+    let notices: Vec<Notice> =
+        got.notices.iter().filter(|notice| !is_this(&notice.news)).cloned().collect();
+    text + &notices_words(&notices, colour)
 }
 
 fn feedback_words(feedback: &[Feedback]) -> String {

@@ -73,6 +73,14 @@ impl Draft {
         (!self.deleted).then_some(&self.value)
     }
 
+    /// There was no value, and there is none again.
+    fn changes_nothing(&self, view: &dyn View) -> Result<bool, Refusal> {
+        if !self.deleted || self.based_on != 0 {
+            return Ok(false);
+        }
+        Ok(get::<State>(view, self.key.as_str())?.is_none_or(|there| there.deleted))
+    }
+
     fn into_write(self) -> Write {
         let change = match self.deleted {
             true => Change::Delete,
@@ -201,7 +209,12 @@ pub fn publish(
             reads.push(read.clone());
         }
     }
-    let writes: Vec<Write> = drafts.into_iter().map(Draft::into_write).collect();
+    let mut writes: Vec<Write> = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        if !draft.changes_nothing(view)? {
+            writes.push(draft.into_write());
+        }
+    }
     // Each draft may have read as much as one write; all of them together more.
     for some in reads.chunks(READS_MAX) {
         write_all(view, &writer, &[], some, context.next, context)?;

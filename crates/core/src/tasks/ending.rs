@@ -322,6 +322,7 @@ pub fn reopen(
         _ => return Err(table.wrong_state("reopen")),
     }
     let mut events = Vec::new();
+    deciding::moot(task, "a person reopened it", &mut events, context);
     let pending = waits_again(view, task, &mut events)?;
     // Cancelling and reopening must not be a way around the number of attempts.
     let again = match task.state() {

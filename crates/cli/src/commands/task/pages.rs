@@ -171,7 +171,7 @@ pub(super) fn page(task: &ShownTask, colour: bool) -> String {
         paint(&shown(&glance.title), Paint::Bold, colour)
     );
     for (name, value) in facts(task, colour) {
-        let _ = writeln!(text, "  {:<12}{value}", format!("{name}:"));
+        let _ = writeln!(text, "  {:<13}{value}", format!("{name}:"));
     }
     for (name, long) in [
         ("Body", task.body.as_deref()),

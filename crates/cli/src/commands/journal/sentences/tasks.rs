@@ -116,7 +116,7 @@ fn moved(task: &TaskId, how: Move, to: &Standing, actor: &str, who: Naming<'_>) 
             format!("{owner} took {task} over, attempt {attempt}")
         }
         Move::NoProgress => format!("attempt {attempt} at {task} is lost{why}{again}"),
-        Move::Unanswered => format!("{task} waits for a person{why}"),
+        Move::Unanswered => format!("nobody took {task} over{why}"),
         Move::Reopened => format!("{actor} reopened {task}{why}"),
         Move::Submitted => format!("{task} is in review"),
         Move::Withdrawn => format!("{task} is withdrawn from review{why}"),
