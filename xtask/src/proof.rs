@@ -15,8 +15,8 @@ Usage: cargo xtask soak [--minutes N] [--store sqlite|postgres] [--workers N]
 
 Real processes claim, renew, check and release at random, half of them through the binary, while
 some are killed with -9, some are stopped for a while, and the clock moves on. Their histories are
-held against the journal: S1, S4, S5, S12 and real-time order. Then they race for one path. Any
-violation ends it with exit code 1.
+held against the journal: S1, S4, S5, S12 and real-time order. Then they race for one path, and
+for tasks (S6, S7). Any violation ends it with exit code 1.
 
   --minutes N   how long (1)
   --store S     sqlite (the default) or postgres, a cluster of its own

@@ -14,6 +14,8 @@ use crate::history::{Act, Outcome, Verb};
 use crate::worker::Task;
 use crate::worker::door::{Door, Terms};
 
+pub mod tasks;
+
 /// What one racer, or all together, came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score {
@@ -72,6 +74,10 @@ pub(crate) fn run(task: &Task, arena: &Path, door: &mut Door) -> Result<(), Fail
             Outcome::Done | Outcome::Unknown => score.unknown += 1,
         }
     }
-    let text = serde_json::to_string(&score).unwrap_or_default();
-    fs::write(&task.history, text).map_err(Failure::file("writing", &task.history))
+    write(&task.history, &score)
+}
+
+fn write(path: &Path, score: &Score) -> Result<(), Failure> {
+    let text = serde_json::to_string(score).unwrap_or_default();
+    fs::write(path, text).map_err(Failure::file("writing", path))
 }

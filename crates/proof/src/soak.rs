@@ -11,13 +11,15 @@ use crate::checker::Report;
 use crate::failure::Failure;
 use crate::race::Score;
 use crate::traffic::{self, Faults, Ground, Plan, Program};
+use crate::worker::Prize;
 
 pub const HELP: &str = "\
 Usage: cargo xtask soak [--minutes N] [--store sqlite|postgres] [--workers N] [--baton PATH]
 
 Real processes claim, renew, check and release at random, half of them through the binary, while
 some are killed with -9, some are stopped for a while, and the clock moves on. Their histories are
-held against the journal: S1, S4, S5, S12 and real-time order. Then they race for one path.
+held against the journal: S1, S4, S5, S12 and real-time order. Then they race for one path, and
+for tasks (S6, S7).
 
   --minutes N   how long (1)
   --store S     sqlite (the default) or postgres, a cluster of its own
@@ -25,7 +27,7 @@ held against the journal: S1, S4, S5, S12 and real-time order. Then they race fo
 ";
 
 const STRETCH: Duration = Duration::from_secs(60);
-/// The part of each stretch that goes to the race for one path.
+/// The part of each stretch that goes to each of the races.
 const RACE_PART: f64 = 0.2;
 const SHOWN_MAX: usize = 20;
 
@@ -42,18 +44,20 @@ struct Totals {
     report: Report,
     faults: Faults,
     race: Score,
+    tasks: Score,
 }
 
 impl Totals {
     fn violations(&self) -> u64 {
-        self.report.violations.len() as u64 + self.race.violations
+        self.report.violations.len() as u64 + self.race.violations + self.tasks.violations
     }
 
     fn line(&self, elapsed: Duration) -> String {
-        let Self { report, faults, race } = self;
+        let Self { report, faults, race, tasks } = self;
         format!(
             "{:>5.0} s  {} operations ({} acknowledged, {} refused, {} unknown), {} grants, \
-             {} kills, {} stops, clock +{:.0} s, race {} rounds, {} violations",
+             {} kills, {} stops, clock +{:.0} s, race {} rounds, {} tasks raced for, \
+             {} violations",
             elapsed.as_secs_f64(),
             report.operations,
             report.acknowledged,
@@ -64,6 +68,7 @@ impl Totals {
             faults.stops,
             faults.clock_moved_ms as f64 / 1e3,
             race.rounds,
+            tasks.rounds,
             self.violations(),
         )
     }
@@ -125,13 +130,15 @@ fn one_stretch(
         );
         say(&line, false);
     };
-    let faults = traffic::run(&ground, &plan(stretch.mul_f64(1.0 - RACE_PART), true), seed, show)?;
+    let faults =
+        traffic::run(&ground, &plan(stretch.mul_f64(1.0 - 2.0 * RACE_PART), true), seed, show)?;
     totals.faults.kills += faults.kills;
     totals.faults.stops += faults.stops;
     totals.faults.clock_moved_ms += faults.clock_moved_ms;
     totals.report.add(ground.check()?);
-    let score = traffic::race(&ground, &plan(stretch.mul_f64(RACE_PART), false), seed)?;
-    totals.race.add(score);
+    let racing = plan(stretch.mul_f64(RACE_PART), false);
+    totals.race.add(traffic::race(&ground, &racing, Prize::Path, seed)?);
+    totals.tasks.add(traffic::race(&ground, &racing, Prize::Task, seed)?);
     if totals.violations() > 0 {
         say(&format!("kept for a look: {}", ground.keep().display()), true);
         return Ok(());

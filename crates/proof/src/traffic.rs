@@ -17,7 +17,7 @@ use crate::checker::{self, Report};
 use crate::failure::Failure;
 use crate::history;
 use crate::race::{self, Score};
-use crate::worker::{Dice, Task, VARIABLE};
+use crate::worker::{Arena, Dice, Prize, Task, VARIABLE};
 
 /// How long after its time a worker may still be in its last act.
 const LAST_ACT_MAX: Duration = Duration::from_secs(40);
@@ -277,9 +277,12 @@ fn wait_until(worker: &mut Child, end: Instant) -> Result<(), Failure> {
     }
 }
 
-/// All racers at once for one path; no faults, so whoever is inside is alive.
-pub fn race(ground: &Ground, plan: &Plan, seed: u64) -> Result<Score, Failure> {
-    let arena = ground.folder.path().join("arena");
+/// All racers at once for one path, or for each task; no faults, so whoever is inside is alive.
+pub fn race(ground: &Ground, plan: &Plan, prize: Prize, seed: u64) -> Result<Score, Failure> {
+    let arena = ground.folder.path().join(match prize {
+        Prize::Path => "arena",
+        Prize::Task => "arena of tasks",
+    });
     std::fs::create_dir_all(&arena).map_err(Failure::file("making", &arena))?;
     let mut dice = Dice::new(seed);
     let mut racers = Vec::new();
@@ -288,10 +291,10 @@ pub fn race(ground: &Ground, plan: &Plan, seed: u64) -> Result<Score, Failure> {
             folder: ground.root(),
             store: plan.store.clone(),
             history: arena.join(format!("score-{index}")),
-            baton: plan.baton.clone().filter(|_| index % 2 == 1),
+            baton: plan.baton.clone().filter(|_| index % 2 == 1 && prize == Prize::Path),
             milliseconds: u64::try_from(plan.time.as_millis()).unwrap_or(u64::MAX),
             seed: dice.throw(),
-            arena: Some(arena.clone()),
+            arena: Some(Arena { folder: arena.clone(), prize }),
         };
         racers.push((task.history.clone(), start(&plan.program, &task, 0)?));
     }

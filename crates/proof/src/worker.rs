@@ -40,8 +40,21 @@ pub struct Task {
     pub baton: Option<PathBuf>,
     pub milliseconds: u64,
     pub seed: u64,
-    /// Race for one path instead; this folder shows who is inside.
-    pub arena: Option<PathBuf>,
+    /// Race instead; this folder shows who is inside.
+    pub arena: Option<Arena>,
+}
+
+/// Where racers meet, and what for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Arena {
+    pub folder: PathBuf,
+    pub prize: Prize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Prize {
+    Path,
+    Task,
 }
 
 impl Task {
@@ -55,7 +68,10 @@ impl Task {
 pub fn run(task: &Task) -> Result<(), Failure> {
     let mut door = Door::open(task)?;
     if let Some(arena) = &task.arena {
-        return race::run(task, arena, &mut door);
+        return match arena.prize {
+            Prize::Path => race::run(task, &arena.folder, &mut door),
+            Prize::Task => race::tasks::run(task, &arena.folder, &mut door),
+        };
     }
     let recorder = Recorder::create(&task.history);
     let mut worker = Worker {

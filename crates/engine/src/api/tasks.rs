@@ -112,7 +112,7 @@ pub struct Update {
 }
 
 /// Takes the best task there is, or a named one.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Take {
     /// This very one
     #[arg(value_name = "ID")]
@@ -135,7 +135,7 @@ pub struct Take {
 }
 
 /// Finishes a task.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Done {
     #[arg(value_name = "ID")]
     pub task: String,

@@ -3,7 +3,7 @@
 //! Owns the translation of acts into requests and of answers into outcomes. The library gives many
 //! acts a second; the binary is what agents really run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use baton_core::check::Verdict;
@@ -66,6 +66,14 @@ impl Door {
         &self.session
     }
 
+    /// The workspace and who acts in it, where this process acts itself.
+    pub fn inside(&mut self) -> Option<(&mut Workspace, &Actor, &Path)> {
+        match &mut self.way {
+            Way::Library { workspace, actor, folder } => Some((workspace, actor, folder)),
+            Way::Binary { .. } => None,
+        }
+    }
+
     pub fn ask(&mut self, act: &Act, terms: &Terms) -> Outcome {
         match &mut self.way {
             Way::Library { workspace, actor, folder } => call(workspace, actor, folder, act, terms),
@@ -82,7 +90,7 @@ impl Door {
 fn call(
     workspace: &mut Workspace,
     actor: &Actor,
-    folder: &std::path::Path,
+    folder: &Path,
     act: &Act,
     terms: &Terms,
 ) -> Outcome {
