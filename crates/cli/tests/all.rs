@@ -16,6 +16,8 @@ mod doctor;
 mod evidence;
 mod export;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod guide;
@@ -25,6 +27,8 @@ mod handoffs;
 mod harness;
 #[cfg(test)]
 mod history;
+#[cfg(test)]
+mod import;
 #[cfg(test)]
 mod init;
 #[cfg(test)]

@@ -59,12 +59,14 @@ fn tasks() -> Value {
     use baton_core::tasks::splitting::Divided;
     use baton_core::tasks::taking::Taken;
     use baton_engine::evidence::Outcomes;
+    use baton_engine::import::Imported;
     use baton_engine::tasking::graph::Graph;
     use baton_engine::tasking::showing::{ShownTask, TaskList};
     use baton_engine::tasking::splitting::Results;
 
     json!({
         "task add": schema_for!(Added),
+        "import": schema_for!(Imported),
         "task take": schema_for!(Taken),
         "task take, refused with nothing_ready": schema_for!(Nothing),
         "task checkpoint": schema_for!(Saved),
