@@ -24,7 +24,7 @@ fn furnish(scratch: &Scratch) -> String {
     scratch.baton(&["task", "cancel", "t4", "--why", "no need"]).ok();
     scratch.acts(&ann, &["task", "take", "t1"]).ok();
     let offer = ["handoff", "offer", "t1", "--to", "bob", "--state", "half", "--remaining", "rest"];
-    scratch.acts(&ann, &[&offer[..], &["--next", "go on"]].concat()).ok();
+    scratch.acts(&ann, &[&offer[..], &["--next", "read the month names"]].concat()).ok();
     scratch.acts(&bob, &["handoff", "accept", "t1"]).ok();
     scratch.acts(&ann, &["note", "decision", "no regular expressions", "--task", "t1"]).ok();
     scratch.acts(&ann, &["note", "lesson", "run the\n# tests first"]).ok();
@@ -60,7 +60,7 @@ fn people_can_read_what_is_exported() {
             "priority: 1",
             "paths: [\"src/a.rs\"]",
             "labels: [\"x\"]",
-            "next_action: \"go on\"",
+            "next_action: \"read the month names\"",
             " ## Report",
             "\tmake",
         ] {

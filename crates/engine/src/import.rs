@@ -120,9 +120,10 @@ pub fn import(
     operation: Option<&str>,
 ) -> Result<Imported, Failure> {
     let source = read(cwd, &wanted.from)?;
-    let name = wanted.source.as_deref().unwrap_or(source.format.name());
-    check_source(name)?;
-    let plan = Plan::of(workspace, source, name)?;
+    if let Some(name) = &wanted.source {
+        check_source(name)?;
+    }
+    let plan = Plan::of(workspace, source, wanted.source.as_deref())?;
     let retry = operation.map(|operation| Retry::of(operation, "import", &plan.items));
     let observed = Observed::default();
     let filed = match wanted.dry_run {
@@ -147,7 +148,7 @@ fn check_source(name: &str) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Refusal::OutOfRange {
             what: "source",
-            given: format!("{:?}", escape::line(name)),
+            given: format!("\"{}\"", escape::line(name)),
             allowed: format!("1 to {WORD_BYTES_MAX} letters, digits, -, _ and ."),
         }
         .into()),
@@ -260,7 +261,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(workspace: &mut Workspace, source: Source, name: &str) -> Result<Self, Failure> {
+    fn of(workspace: &mut Workspace, source: Source, name: Option<&str>) -> Result<Self, Failure> {
         let mine = workspace.place.workspace.id.as_str().to_owned();
         let same = same_titles(workspace, &source.found)?;
         let Source { format, found, mut skipped } = source;
@@ -274,7 +275,7 @@ impl Plan {
                 places.push(None);
                 continue;
             }
-            let key = key_of(name, &one.identity);
+            let key = key_of(source_of(name, one), &one.identity);
             match (keys.get(&key), &one.identity) {
                 (None, _) => {
                     keys.insert(key, kept.len());
@@ -293,7 +294,8 @@ impl Plan {
         let mut plan = Self { format, items: Vec::new(), found: kept, skipped, ties: Vec::new() };
         let names = Names::of(format, &found, &places);
         for place in 0..plan.found.len() {
-            let item = plan.item(workspace, place, name, &names, &mine, &same)?;
+            let source = source_of(name, &plan.found[place]).to_owned();
+            let item = plan.item(workspace, place, &source, &names, &mine, &same)?;
             plan.items.push(item);
         }
         plan.refuse_circle()?;
@@ -379,7 +381,7 @@ impl Plan {
             && let Some((_, reference)) = self.ties.iter().find(|(name, _)| name == task)
         {
             let name = escape::line(&reference.name);
-            return reference.at.wrong(format!("it comes after {name:?}, which is nowhere"));
+            return reference.at.wrong(format!("it comes after \"{name}\", which is nowhere"));
         }
         failure
     }
@@ -432,6 +434,11 @@ fn there(one: &Found) -> Option<String> {
     let state = one.state_there.clone().filter(|_| one.status != Status::Open);
     let parts: Vec<String> = state.into_iter().chain(one.assigned_to.clone()).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The name under which an item's id or title counts: a list is the same however it is reached.
+fn source_of<'a>(name: Option<&'a str>, one: &Found) -> &'a str {
+    name.unwrap_or(one.format.name())
 }
 
 /// `import:beads:bd-12`. What is too long for a key, or would not be seen in it, is hashed.

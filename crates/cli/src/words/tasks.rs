@@ -61,7 +61,11 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
         }
         Refused::TooMany { what, max } => (
             format!("there are too many {what}: {max} at the most"),
-            "name fewer, or split the task".to_owned(),
+            match *what {
+                "tasks to import" => "divide the file, and import one part after the other",
+                _ => "name fewer, or split the task",
+            }
+            .to_owned(),
             json!({}),
         ),
         Refused::KeyTaken { key, task } => {

@@ -146,17 +146,15 @@ pub fn import(
     })?;
     refuse_twice(items)?;
     let around = Around::read(view, items, context)?;
-    let mut maker =
-        Maker { around: &around, items, next: around.tally.made, filed: BTreeMap::new() };
-    for place in in_reading_order(&order, items) {
-        maker.file(place, context)?;
+    let mut maker = Maker { around: &around, items, filed: BTreeMap::new() };
+    for place in &order {
+        maker.file(*place, context)?;
     }
     let Maker { mut filed, .. } = maker;
     let more = weigh(&mut filed);
     let weighed = graph::weigh_more(view, &more)?;
-    let mut events = Vec::with_capacity(filed.len() + 2);
     let mut settled = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
+    for place in 0..items.len() {
         settled.push(match (filed.get(&place), &around.known[place]) {
             (Some(task), _) => {
                 let held = around.tally.holds_back(task.phase) && task.state() == State::Open;
@@ -168,29 +166,20 @@ pub fn import(
             }
             (None, None) => return Err(Refused::SaysNothing { what: "item" }.into()),
         });
+    }
+    // Numbers are in the order of the file; in the journal each comes after what it waits for.
+    let mut events: Vec<Event> = Vec::with_capacity(filed.len() + 2);
+    for place in order {
         if let Some(task) = filed.remove(&place) {
-            let body = item.request.body.clone();
-            events.push((task.task.number(), Event::TaskAdded { task: Box::new(task), body }));
+            let body = items[place].request.body.clone();
+            events.push(Event::TaskAdded { task: Box::new(task), body });
         }
     }
-    events.sort_by_key(|(number, _)| *number);
-    let mut events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
     events.extend(weighed);
     let caller = around.caller.as_ref();
     events.extend(caller.iter().flat_map(|caller| caller.activity(context, &[])));
     let notices = caller.map(|caller| caller.notices.clone()).unwrap_or_default();
     Ok((events, Filed { items: settled, notices }))
-}
-
-/// The order of the file where that is one in which each finds what it comes after.
-fn in_reading_order(order: &[usize], items: &[Item]) -> Vec<usize> {
-    let forward = |(place, item): (usize, &Item)| {
-        item.ties.iter().all(|tie| !matches!(tie, Tie::Item(other) if *other >= place))
-    };
-    match items.iter().enumerate().all(forward) {
-        true => (0..items.len()).collect(),
-        false => order.to_vec(),
-    }
 }
 
 fn refuse_twice(items: &[Item]) -> Result<(), Refusal> {
@@ -257,8 +246,6 @@ impl Around {
 struct Maker<'a> {
     around: &'a Around,
     items: &'a [Item],
-    /// The last number that was given out.
-    next: u64,
     filed: BTreeMap<usize, Task>,
 }
 
@@ -289,7 +276,9 @@ impl Maker<'_> {
                 after.push(found.clone());
             }
         }
-        let tally = Tally { made: self.next, ..Tally::default() };
+        let new = self.around.known[..place].iter().filter(|known| known.is_none()).count();
+        let made_before = self.around.tally.made.saturating_add(new as u64);
+        let tally = Tally { made: made_before, ..Tally::default() };
         let mut task = made(&item.request, &tally, &after, context);
         let caller = self.around.caller.as_ref();
         task.created_by = caller.map(|caller| caller.holder(context));
@@ -302,7 +291,6 @@ impl Maker<'_> {
             Some(Hold::Parked) => task.standing = Standing::new(State::Parked, context.now),
             None => {}
         }
-        self.next += 1;
         self.filed.insert(place, task);
         Ok(())
     }
@@ -321,4 +309,38 @@ fn weigh(filed: &mut BTreeMap<usize, Task>) -> BTreeMap<TaskId, Vec<TaskId>> {
         task.unblocks = graph::count_among(&waits, &task.task);
     }
     waits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(ties: &[&[usize]]) -> Vec<Item> {
+        let item = |ties: &&[usize]| Item {
+            request: adding::Request { title: "x".to_owned(), ..adding::Request::default() },
+            ties: ties.iter().map(|place| Tie::Item(*place)).collect(),
+            hold: None,
+            own: None,
+        };
+        ties.iter().map(item).collect()
+    }
+
+    #[test]
+    fn each_item_finds_what_it_comes_after() {
+        let order = order(&items(&[&[2, 1], &[], &[1]])).unwrap();
+        assert_eq!(order, [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_circle_is_told_in_the_direction_of_waiting() {
+        assert_eq!(order(&items(&[&[], &[3], &[1], &[2, 0]])), Err(vec![1, 3, 2, 1]));
+        assert_eq!(order(&items(&[&[0]])), Err(vec![0, 0]));
+    }
+
+    #[test]
+    fn a_long_chain_needs_no_deep_stack() {
+        let ties: Vec<Vec<usize>> = (0..100_000_usize).map(|place| vec![place + 1]).collect();
+        let ties: Vec<&[usize]> = ties.iter().map(Vec::as_slice).collect();
+        assert_eq!(order(&items(&ties)).map(|order| order.len()), Ok(100_000));
+    }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::Format;
 use super::found::{At, Found, Identity, Reference, Status, status};
 use crate::escape::line as shown;
 use crate::failure::Failure;
@@ -139,11 +140,11 @@ fn is_other_record(line: &str) -> bool {
 
 fn one(issue: &Issue, at: &dyn Fn(&str) -> At) -> Result<Found, Failure> {
     let identity = Identity::Id(issue.id.clone());
-    let mut found = Found::new(at("title"), identity, &issue.title);
+    let mut found = Found::new(Format::Beads, at("title"), identity, &issue.title);
     let word = issue.status.as_deref().unwrap_or("open");
     let known = STATUSES.split(", ").any(|status| status == word);
     found.status = status(word).filter(|_| known).ok_or_else(|| {
-        at("status").wrong(format!("{:?} is no status of beads: {STATUSES}", shown(word)))
+        at("status").wrong(format!("\"{}\" is no status of beads: {STATUSES}", shown(word)))
     })?;
     found.state_there = Some(word.to_owned());
     let kind = issue.issue_type.as_deref().unwrap_or("task");
@@ -166,7 +167,7 @@ fn one(issue: &Issue, at: &dyn Fn(&str) -> At) -> Result<Found, Failure> {
         if ORDERS.contains(&kind) {
             found.after.push(Reference { name: tie.depends_on_id.clone(), at: at("dependencies") });
         } else if kind != CONTAINS && !LOOSE.contains(&kind) {
-            let detail = format!("{:?} is no kind of dependency that is known", shown(kind));
+            let detail = format!("\"{}\" is no kind of dependency that is known", shown(kind));
             return Err(at("dependencies").wrong(detail));
         }
     }

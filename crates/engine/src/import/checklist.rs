@@ -8,6 +8,7 @@ use std::path::Path;
 
 use baton_core::id::TaskId;
 
+use super::Format;
 use super::found::{At, Found, Identity, Reference, Status, status};
 use crate::export::workspace_of_mark;
 use crate::failure::Failure;
@@ -147,11 +148,14 @@ impl<'a> Reader<'a> {
         let mut found = match (id, self.workspace) {
             (Some(id), Some(workspace)) => {
                 let (workspace, task) = (workspace.to_owned(), id.to_owned());
-                Found::new(at, Identity::Baton { workspace, task }, title)
+                Found::new(Format::Checklist, at, Identity::Baton { workspace, task }, title)
             }
             _ => {
                 let identity = Identity::Title(self.identity(title));
-                Found { perhaps: id.map(str::to_owned), ..Found::new(at, identity, title) }
+                Found {
+                    perhaps: id.map(str::to_owned),
+                    ..Found::new(Format::Checklist, at, identity, title)
+                }
             }
         };
         self.read_facts(facts, &mut found);
@@ -247,7 +251,7 @@ fn item(line: &str) -> Result<Option<Line<'_>>, (usize, String)> {
         (Some(mark), Some(']')) if titled && !mark.is_ascii_digit() => Err((
             column + 1,
             format!(
-                "a box holds a blank, x or -, not {:?}",
+                "a box holds a blank, x or -, not \"{}\"",
                 crate::escape::line(&mark.to_string())
             ),
         )),

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Format;
 use crate::failure::Failure;
 
 /// Where something stands, for people: lines and columns begin at 1.
@@ -59,6 +60,8 @@ pub(super) struct Reference {
 
 #[derive(Clone, Debug)]
 pub(super) struct Found {
+    /// The kind of file it stands in.
+    pub(super) format: Format,
     pub(super) at: At,
     pub(super) identity: Identity,
     pub(super) title: String,
@@ -81,8 +84,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn new(at: At, identity: Identity, title: &str) -> Self {
+    pub(super) fn new(format: Format, at: At, identity: Identity, title: &str) -> Self {
         Self {
+            format,
             at,
             identity,
             title: title.to_owned(),

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::Format;
 use super::found::{At, Found, Identity, PRIORITIES, Reference, STATES, priority, status};
 use super::front::{Field, Front, Value};
 use crate::escape::{from_prose, line};
@@ -37,17 +38,17 @@ fn found(file: &Path, front: &Front<'_>) -> Result<Found, Failure> {
         (Some((id, _)), None) => Identity::Id(id.to_owned()),
         (None, _) => Identity::Title(title.to_owned()),
     };
-    let mut one = Found::new(at, identity, title);
+    let mut one = Found::new(Format::Files, at, identity, title);
     one.body = body(front.rest, ours, title);
     if let Some((word, at)) = fields.text(&["state", "status"])? {
         one.status = status(word).ok_or_else(|| {
-            at.wrong(format!("{:?} is no state that is known: {STATES}", line(word)))
+            at.wrong(format!("\"{}\" is no state that is known: {STATES}", line(word)))
         })?;
         one.state_there = Some(word.to_owned());
     }
     if let Some((word, at)) = fields.text(&["priority"])? {
         let known = priority(word).ok_or_else(|| {
-            at.wrong(format!("{:?} is no priority that is known: {PRIORITIES}", line(word)))
+            at.wrong(format!("\"{}\" is no priority that is known: {PRIORITIES}", line(word)))
         })?;
         one.priority = Some(known);
     }
@@ -108,7 +109,7 @@ impl<'a> Fields<'a> {
         let Some((text, at)) = self.text(names)? else { return Ok(None) };
         match text.parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(at.wrong(format!("{:?} is no number that can be here", line(text)))),
+            Err(_) => Err(at.wrong(format!("\"{}\" is no number that can be here", line(text)))),
         }
     }
 
