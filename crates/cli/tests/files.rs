@@ -44,7 +44,7 @@ fn people_can_read_what_is_exported() {
         let list = read(&out.join("TASKS.md"));
         for line in [
             "## Active",
-            "- [ ] t1 read dates (priority 1, active, bob, attempt 1 of 3)",
+            "- [ ] t1 read dates (priority 1, active, bob, attempt 2 of 3)",
             "- [ ] t2 write dates (priority 2, blocked, after t1)",
             "- [ ] t3 evil \\u{1b}[2J \\u{202e}title (priority 2, open)",
             "- [x] t4 not wanted (priority 2, cancelled)",

@@ -206,7 +206,7 @@ fn what_is_not_understood_is_refused_with_its_place_before_anything_is_written()
     let unknown = format!("{good}{{\"id\":\"b\",\"title\":\"x\",\"status\":\"odd\u{1b}\"}}\n");
     let said = malformed(&scratch, "a.jsonl", &unknown.replace('\u{1b}', "\\u001b"), "2:23");
     assert!(said.err.contains("\"odd\\u{1b}\" is no status"), "{said:?}");
-    let said = malformed(&scratch, "a.jsonl", &unknown, "2:34");
+    let said = malformed(&scratch, "a.jsonl", &unknown, "2:36");
     assert!(!said.err.contains('\u{1b}'), "S20: {said:?}");
     let circle = format!("{}{}", tie("a", "b", "blocks"), tie("b", "a", "blocks"));
     let said = malformed(&scratch, "a.jsonl", &circle, "1:");

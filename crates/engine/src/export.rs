@@ -337,9 +337,7 @@ fn replace(
     name: &str,
     fill: impl FnOnce(&mut dyn Write) -> Result<(), Fault>,
 ) -> Result<bool, Failure> {
-    let path = folder.join(name);
-    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    let draft = path.with_file_name(format!(".{file_name}.baton-new"));
+    let (path, draft) = (folder.join(name), folder.join(format!(".{name}.baton-new")));
     let failed = io("write", &draft);
     // What a run that died has left; the name is ours alone.
     match std::fs::remove_file(&draft) {

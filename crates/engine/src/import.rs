@@ -532,6 +532,9 @@ fn same_titles(
 
 /// What is wrong, in words for a place in a file.
 fn said(failure: &Failure) -> String {
+    if let Failure::Refused(Refusal::TooLong { what, bytes_max }) = failure {
+        return format!("the {what} is longer than {bytes_max} bytes");
+    }
     let mut text = failure.to_string();
     let mut cause = std::error::Error::source(failure);
     while let Some(error) = cause {

@@ -5,15 +5,24 @@
 //! them stays. A file is replaced in one step, and only when it differs.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Error, io, pages, replace};
+use super::{Error, io, pages};
 use crate::failure::Failure;
 use crate::handing::markdown;
 
 /// A larger file than any of ours is somebody else's.
 const OWN_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// What is at the place of a file.
+enum There {
+    Nothing,
+    File(Vec<u8>),
+    /// A folder, a link, or too much: none of ours.
+    Foreign,
+}
 
 pub(super) struct Writer<'a> {
     folder: &'a Path,
@@ -31,16 +40,16 @@ impl<'a> Writer<'a> {
         self.written.insert(name.to_owned());
         let path = self.folder.join(name);
         let there = self.read(&path)?;
-        if there.as_deref() == Some(text.as_bytes()) {
+        if matches!(&there, There::File(known) if known == text.as_bytes()) {
             return Ok(());
         }
         if let Some((below, _)) = name.split_once('/') {
-            if there.is_some_and(|there| !self.is_ours(below, &there)) {
+            if !matches!(there, There::Nothing) && !self.is_ours(below, &there) {
                 return Err(Error::NotOurs { path }.into());
             }
             self.make(below)?;
         }
-        replace(self.folder, name, |out| Ok(out.write_all(text.as_bytes())?))?;
+        settle(&path, text)?;
         self.changed.push(name.to_owned());
         Ok(())
     }
@@ -60,7 +69,7 @@ impl<'a> Writer<'a> {
                     continue;
                 }
                 let there = self.read(&entry.path())?;
-                if there.is_some_and(|there| self.is_ours(below, &there)) {
+                if self.is_ours(below, &there) {
                     std::fs::remove_file(entry.path()).map_err(io("remove", &entry.path()))?;
                     removed.push(name);
                 }
@@ -83,11 +92,10 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What is there; something that is no plain file counts as a foreign one.
-    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    fn read(&self, path: &Path) -> Result<There, Failure> {
         let data = match path.symlink_metadata() {
             Ok(data) => data,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(There::Nothing),
             // A file stands where its folder would be.
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 let path = path.parent().map_or_else(PathBuf::new, Path::to_owned);
@@ -96,18 +104,43 @@ impl<'a> Writer<'a> {
             Err(error) => return Err(io("look at", path)(error)),
         };
         if !data.is_file() || data.len() > OWN_BYTES_MAX {
-            return Ok(Some(Vec::new()));
+            return Ok(There::Foreign);
         }
-        std::fs::read(path).map(Some).map_err(io("read", path))
+        std::fs::read(path).map(There::File).map_err(io("read", path))
     }
 
-    fn is_ours(&self, below: &str, text: &[u8]) -> bool {
+    fn is_ours(&self, below: &str, there: &There) -> bool {
+        let There::File(text) = there else { return false };
         let text = String::from_utf8_lossy(text);
         match below {
+            // What a power cut left of a file that was new: nothing is lost by writing over it.
+            _ if text.is_empty() => true,
             pages::TASKS => text.starts_with(&pages::mark(self.workspace)),
             _ => text.ends_with(&markdown::mark(self.workspace)),
         }
     }
+}
+
+/// Replaces a file in one step. It is not forced to the disk: there may be thousands, the store is
+/// the truth, and the next export writes whatever a power cut took.
+fn settle(path: &Path, text: &str) -> Result<(), Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!(".{name}.baton-new"));
+    match std::fs::remove_file(&draft) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(io("write", &draft)(error));
+        }
+        _ => {}
+    }
+    let made = File::options().write(true).create_new(true).open(&draft);
+    let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
+    let settled = written
+        .map_err(io("write", &draft))
+        .and_then(|()| std::fs::rename(&draft, path).map_err(io("replace", path)));
+    if settled.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    settled
 }
 
 fn is_folder(path: &Path) -> bool {
