@@ -33,8 +33,9 @@ fn malformed(scratch: &Scratch, file: &str, text: &str, place: &str) -> Said {
 #[test]
 fn a_checklist_is_filed_once() {
     Scratch::on_each_store("", |scratch| {
-        let text = "# Plan\n\nSome words.\n\n- [ ] build the parser\n  in one pass\n\n  no regex\n  \
-                    - [x] read about it\n  - [ ] write the lexer\n- [ ] ship \u{202e}it\n- [X] begin\n";
+        let text = "# Plan\n\nSome words.\n\n- [ ] build the parser\n  in one pass\n\n  no regex\n\
+                    \x20 - [x] read about it\n  - [ ] write the lexer\n\
+                    - [ ] ship \u{202e}it\n- [X] begin\n";
         scratch.write("TASKS.md", text);
         let dry = scratch.baton(&["import", "TASKS.md", "--dry-run", "--json"]).ok().json();
         let three = ["build the parser", "write the lexer", "ship \u{202e}it"];
@@ -151,19 +152,32 @@ fn task_files_of_others_are_understood() {
     assert_eq!(titles(&import(&scratch, "backlog")["filed"]).len(), 0);
 }
 
-const BEADS: &str = r#"{"id":"bd-1","title":"Auth","description":"epic","status":"open","priority":1,"issue_type":"epic","created_at":"2026-01-01T00:00:00Z"}
-{"id":"bd-2","title":"OAuth","status":"in_progress","priority":0,"issue_type":"feature","assignee":"ann","labels":["web"],"dependencies":[{"issue_id":"bd-2","depends_on_id":"bd-1","type":"parent-child"},{"issue_id":"bd-2","depends_on_id":"bd-3","type":"blocks"},{"issue_id":"bd-2","depends_on_id":"bd-4","type":"blocks"},{"issue_id":"bd-2","depends_on_id":"bd-9","type":"related"}]}
+fn tie(id: &str, on: &str, kind: &str) -> Value {
+    json!({ "issue_id": id, "depends_on_id": on, "type": kind })
+}
 
-{"id":"bd-3","title":"Keys","status":"blocked","design":"small","acceptance_criteria":"works"}
-{"id":"bd-4","title":"Old","status":"closed","closed_at":"2026-01-01T00:00:00Z"}
-{"_type":"memory","key":"x"}
-{"id":"bd-5","title":"Later","status":"deferred"}
-"#;
+fn beads() -> String {
+    let ties =
+        [("bd-1", "parent-child"), ("bd-3", "blocks"), ("bd-4", "blocks"), ("bd-9", "related")];
+    let ties: Vec<Value> = ties.iter().map(|(on, kind)| tie("bd-2", on, kind)).collect();
+    let lines = [
+        json!({ "id": "bd-1", "title": "Auth", "description": "epic", "status": "open",
+            "priority": 1, "issue_type": "epic", "created_at": "2026-01-01T00:00:00Z" }),
+        json!({ "id": "bd-2", "title": "OAuth", "status": "in_progress", "priority": 0,
+            "issue_type": "feature", "assignee": "ann", "labels": ["web"], "dependencies": ties }),
+        json!({ "id": "bd-3", "title": "Keys", "status": "blocked", "design": "small",
+            "acceptance_criteria": "works" }),
+        json!({ "id": "bd-4", "title": "Old", "status": "closed" }),
+        json!({ "_type": "memory", "key": "x" }),
+        json!({ "id": "bd-5", "title": "Later", "status": "deferred" }),
+    ];
+    lines.map(|line| format!("{line}\n")).join("\n")
+}
 
 #[test]
 fn beads_are_taken_over_with_their_order() {
     Scratch::on_each_store("", |scratch| {
-        scratch.write(".beads/issues.jsonl", BEADS);
+        scratch.write(".beads/issues.jsonl", &beads());
         for from in [".beads/issues.jsonl", "."] {
             let dry = scratch.baton(&["import", from, "--dry-run", "--json"]).ok().json();
             assert_eq!((titles(&dry["filed"]).len(), &dry["format"]), (4, &json!("beads")));
@@ -184,8 +198,9 @@ fn beads_are_taken_over_with_their_order() {
         assert_eq!(by_title("Later")["state"], "parked");
         assert_eq!(titles(&import(scratch, ".beads")["known"]).len(), 4);
         // A later export may name only what is new.
-        let more = r#"{"id":"bd-6","title":"More","status":"open","dependencies":[{"issue_id":"bd-6","depends_on_id":"bd-5","type":"blocks"}]}"#;
-        scratch.write("more.jsonl", more);
+        let ties = [tie("bd-6", "bd-5", "blocks")];
+        let more = json!({ "id": "bd-6", "title": "More", "dependencies": ties }).to_string();
+        scratch.write("more.jsonl", &more);
         let said = import(scratch, "more.jsonl");
         assert_eq!(titles(&said["filed"]), ["More"]);
         assert_eq!(by_title("Later")["unblocks"], 1);
@@ -209,9 +224,9 @@ fn what_is_not_understood_is_refused_with_its_place_before_anything_is_written()
     let said = malformed(&scratch, "a.jsonl", &unknown, "2:36");
     assert!(!said.err.contains('\u{1b}'), "S20: {said:?}");
     let circle = format!("{}{}", tie("a", "b", "blocks"), tie("b", "a", "blocks"));
-    let said = malformed(&scratch, "a.jsonl", &circle, "1:");
+    let said = malformed(&scratch, "a.jsonl", &circle, "1:11");
     assert!(said.err.contains("a waits for b waits for a"), "{said:?}");
-    malformed(&scratch, "a.jsonl", &tie("a", "a", "blocks"), "1:");
+    malformed(&scratch, "a.jsonl", &tie("a", "a", "blocks"), "1:11");
     malformed(&scratch, "a.jsonl", &format!("{good}{}", tie("a", "gone", "blocks")), "2:23");
     malformed(&scratch, "a.jsonl", &tie("a", "b", "hates"), "1:23");
     malformed(&scratch, "a.jsonl", &format!("{good}{{\"id\": 1}}\n"), "2:8");

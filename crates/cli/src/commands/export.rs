@@ -25,8 +25,8 @@ use crate::words::Problem;
 const NAMED_MAX: usize = 8;
 /// A watcher looks this often even without news: a writer may die before it tells.
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
-/// The least time between two writings of a watch, and how many times as long as the last one took:
-/// a busy workspace must not keep a core busy with its files.
+/// The least time between two writings of a watch, and how many times as long as the last one
+/// took: a busy workspace must not keep a core busy with its files.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_FACTOR: u32 = 4;
 

@@ -61,11 +61,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
         }
         Refused::TooMany { what, max } => (
             format!("there are too many {what}: {max} at the most"),
-            match *what {
-                "tasks to import" => "divide the file, and import one part after the other",
-                _ => "name fewer, or split the task",
-            }
-            .to_owned(),
+            with_fewer(what).to_owned(),
             json!({}),
         ),
         Refused::KeyTaken { key, task } => {
@@ -87,6 +83,13 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             "say it in a few words; \"nothing\" is an answer where there is none".to_owned(),
             json!({}),
         ),
+    }
+}
+
+fn with_fewer(what: &str) -> &'static str {
+    match what {
+        "tasks to import" => "divide the file, and import one part after the other",
+        _ => "name fewer, or split the task",
     }
 }
 

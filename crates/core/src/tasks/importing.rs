@@ -23,8 +23,12 @@ use crate::task::tally::Tally;
 use crate::task::{self, Standing, State, Task};
 use crate::view::{Query, Row, View, only};
 
-/// The most tasks of one import: they are filed in one transaction, which others wait for.
-pub const ITEMS_MAX: usize = 2_000;
+/// The most tasks that one import files: it is one transaction, which others wait for.
+pub const FILED_MAX: usize = 2_000;
+/// The most items that are looked at, with those that are tasks already.
+pub const ITEMS_MAX: usize = 20_000;
+/// How many questions the store is asked at once.
+const BATCH: usize = 1_000;
 
 /// What an item comes after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -138,7 +142,7 @@ pub fn import(
     items: &[Item],
     context: &Context,
 ) -> Result<(Vec<Event>, Filed), Refusal> {
-    adding::many("tasks to import", items.len(), ITEMS_MAX)?;
+    adding::many("tasks to look at", items.len(), ITEMS_MAX)?;
     items.iter().try_for_each(check)?;
     let order = order(items).map_err(|circle| {
         let keys = circle.iter().map(|place| items[*place].request.key.clone().unwrap_or_default());
@@ -146,6 +150,8 @@ pub fn import(
     })?;
     refuse_twice(items)?;
     let around = Around::read(view, items, context)?;
+    let new = around.known.iter().filter(|known| known.is_none()).count();
+    adding::many("tasks to import", new, FILED_MAX)?;
     let mut maker = Maker { around: &around, items, filed: BTreeMap::new() };
     for place in &order {
         maker.file(*place, context)?;
@@ -225,7 +231,11 @@ impl Around {
                 false => Query::get::<Task>(TaskId::parse(name).map(|id| id.0).unwrap_or_default()),
             });
         }
-        let (caller, answers) = caller_with(view, &queries, context)?;
+        let (head, rest) = queries.split_at(queries.len().min(BATCH));
+        let (caller, mut answers) = caller_with(view, head, context)?;
+        for batch in rest.chunks(BATCH) {
+            answers.extend(view.read(batch)?);
+        }
         let first = |rows: &[Row]| only::<Task>(rows).map(|mut found| found.pop());
         let mut answers = answers.into_iter();
         let tally = answers.next().unwrap_or_default();
