@@ -32,8 +32,8 @@ const PAUSE_FACTOR: u32 = 4;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// Write TASKS.md, tasks/, handoffs/, decisions.md, lessons.md, and claims, sessions and journal
-    /// as JSON, into this folder
+    /// Write TASKS.md, tasks/, handoffs/, decisions.md, lessons.md, and claims, sessions and
+    /// journal as JSON, into this folder
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Commit the same files to refs/baton/state: git log -p refs/baton/state

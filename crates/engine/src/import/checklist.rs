@@ -271,7 +271,8 @@ mod tests {
 
     #[test]
     fn nesting_bodies_and_code_are_told_apart() {
-        let text = "# Plan\n\nintro\n\n- [ ] one\n  more\n\n  ```\n  - [ ] not one\n  ```\n  - [x] in it\n\
+        let text = "# Plan\n\nintro\n\n- [ ] one\n  more\n\n  ```\n  - [ ] not one\n  ```\n\
+                    \x20 - [x] in it\n\
                     1. [ ] two\n- plain\n- [link](x)\n* [X] three\n";
         let found = read(Path::new("TASKS.md"), text).unwrap();
         assert_eq!(titles(text), ["one", "in it", "two", "three"]);

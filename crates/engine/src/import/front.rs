@@ -256,8 +256,9 @@ mod tests {
 
     #[test]
     fn what_people_write_is_understood() {
-        let text = "---\n# a remark\ntitle: \"a: b\" # more\nplain: x: y #z\nnone: ~\nlist: [a, 'b, c']\n\
-                    more:\n  - one\n  - \"two\"\ndeep:\n  a: 1\nlong: |\n  first\n\n  second\nlast: 1\n---\nrest\n";
+        let text = "---\n# a remark\ntitle: \"a: b\" # more\nplain: x: y #z\nnone: ~\n\
+                    list: [a, 'b, c']\nmore:\n  - one\n  - \"two\"\ndeep:\n  a: 1\n\
+                    long: |\n  first\n\n  second\nlast: 1\n---\nrest\n";
         let fields = fields(text);
         let text_of = |name: &str| match fields.iter().find(|(known, _)| known == name) {
             Some((_, Value::Text(text))) => text.clone(),
