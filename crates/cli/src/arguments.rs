@@ -185,8 +185,10 @@ pub(crate) enum Command {
     Person(crate::commands::person::Person),
     /// Read, follow, verify or archive the record of everything
     Journal(crate::commands::journal::Journal),
-    /// Write claims, sessions and journal as files, to git, or as lock files
+    /// Write tasks, handoffs, notes, claims and journal as files, to git, or as lock files
     Export(crate::commands::export::Export),
+    /// File the tasks of a checklist, a folder of task files, or beads' export; each only once
+    Import(api::tasks::Import),
     /// Back up or restore the store
     #[command(subcommand)]
     Store(crate::commands::store::Store),

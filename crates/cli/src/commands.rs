@@ -16,6 +16,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gate;
 pub(crate) mod handoff;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod notes;
@@ -71,6 +72,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Status(wanted) => status::run(common, &wanted),
         Command::Journal(wanted) => journal::run(common, &wanted),
         Command::Export(wanted) => export::run(common, &wanted),
+        Command::Import(wanted) => import::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Store(wanted) => store::run(common, &wanted),
         Command::Policy(wanted) => policy::run(common, &wanted),
         Command::Demo(wanted) => demo::run(common, &wanted),

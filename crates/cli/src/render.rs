@@ -63,39 +63,10 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// A whole text of an agent: as `shown`, but over as many lines as it has, and never shortened.
-pub(crate) fn shown_lines(text: &str, indent: &str) -> String {
-    let lines = text.trim_end().split('\n').map(|line| escaped(line.trim_end_matches('\r')));
-    lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
-}
+pub(crate) use baton_engine::escape::lines as shown_lines;
 
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character.is_control() || is_bidi(character) {
-            true => {
-                let _ = write!(safe, "\\u{{{:x}}}", u32::from(character));
-            }
-            false => safe.push(character),
-        }
-    }
-    safe
-}
-
-/// A value of the shared state as JSON in which nothing acts on a terminal. Such characters stand
-/// only within strings, where an escape means the same.
-pub(crate) fn json_shown(value: &serde_json::Value, wide: bool) -> String {
-    let text = if wide { format!("{value:#}") } else { value.to_string() };
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character != '\n' && (character.is_control() || is_bidi(character)) {
-            true => {
-                let _ = write!(safe, "\\u{:04x}", u32::from(character));
-            }
-            false => safe.push(character),
-        }
-    }
-    safe
-}
+/// A value of the shared state as JSON in which nothing acts on a terminal.
+pub(crate) use baton_engine::escape::json as json_shown;
 
 /// `amber-otter`, or `amber-otter (subagent tests)`.
 pub(crate) fn holder(holder: &Holder) -> String {

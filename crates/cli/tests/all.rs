@@ -17,6 +17,8 @@ mod evidence;
 #[cfg(test)]
 mod export;
 #[cfg(test)]
+mod files;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod guide;
@@ -26,6 +28,8 @@ mod handoffs;
 mod harness;
 #[cfg(test)]
 mod history;
+#[cfg(test)]
+mod import;
 #[cfg(test)]
 mod init;
 #[cfg(test)]

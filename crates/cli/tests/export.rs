@@ -34,7 +34,7 @@ fn lesson_26_the_same_state_gives_the_same_bytes_and_a_change_only_its_lines() {
         (read(&scratch.path("two/journal.jsonl")), read(&scratch.path("one/journal.jsonl")));
     assert!(new.starts_with(&old), "a journal only grows");
     let left: Vec<_> = std::fs::read_dir(scratch.path("one")).unwrap().collect();
-    assert_eq!(left.len(), 4, "no draft stays behind");
+    assert_eq!(left.len(), 7, "no draft stays behind, and no folder for nothing");
 }
 
 #[test]

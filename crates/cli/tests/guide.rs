@@ -154,3 +154,8 @@ fn a_line_that_differs_is_noticed() {
 fn the_guide_to_gates_and_review_runs() {
     run("gates.md", &Scratch::workspace());
 }
+
+#[test]
+fn the_guide_to_files_runs() {
+    run("files.md", &Scratch::workspace());
+}

@@ -31,6 +31,7 @@ pub mod editing;
 pub mod ending;
 pub mod evidence;
 mod graph;
+pub mod importing;
 mod joining;
 pub mod near;
 pub mod planning;

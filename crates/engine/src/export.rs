@@ -26,14 +26,21 @@ use crate::store::Snapshot;
 use crate::workspace::Workspace;
 
 pub mod lock_files;
+mod pages;
+mod writing;
+
+pub(crate) use pages::{CHECKLIST, TASKS, workspace_of_mark};
 
 /// Says that the files beside it are Baton's.
 pub const MANIFEST: &str = "baton-export.json";
 const CLAIMS: &str = "claims.json";
 const SESSIONS: &str = "sessions.json";
 const JOURNAL: &str = "journal.jsonl";
-const FILES: [&str; 3] = [CLAIMS, SESSIONS, JOURNAL];
-const FORMAT: u32 = 1;
+/// One record a line, for programs.
+const LISTS: [&str; 3] = [CLAIMS, SESSIONS, JOURNAL];
+/// Everything that stands in the folder itself.
+const FILES: [&str; 6] = [CLAIMS, SESSIONS, JOURNAL, CHECKLIST, pages::DECISIONS, pages::LESSONS];
+const FORMAT: u32 = 2;
 
 /// The reference that holds the exported state.
 pub const REFERENCE: &str = "refs/baton/state";
@@ -53,7 +60,7 @@ pub enum Error {
     NotAFolder { path: PathBuf },
     #[error("this workspace is not in a git repository")]
     NoRepository,
-    #[error("the journal is larger than the {GIT_BYTES_MAX} bytes an export to git may have")]
+    #[error("the files are larger than the {GIT_BYTES_MAX} bytes an export to git may have")]
     TooLarge,
     #[error("cannot {doing} {path}")]
     Io { doing: &'static str, path: PathBuf, source: std::io::Error },
@@ -70,6 +77,15 @@ pub struct Exported {
     pub position: Position,
     /// The files whose content is new; the others were left as they are.
     pub changed: Vec<String>,
+    /// Files of an earlier export that nothing stands for any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+}
+
+impl Exported {
+    pub fn is_unchanged(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -113,31 +129,46 @@ pub fn to_folder(workspace: &mut Workspace, folder: &Path) -> Result<Exported, F
     std::fs::create_dir_all(folder).map_err(io("make", folder))?;
     // First, so that a run that is cut short has left nothing that the next one would not take.
     replace(folder, MANIFEST, |out| Ok(out.write_all(&manifest.text())?))?;
+    let id = workspace.place.workspace.id.as_str().to_owned();
     let snapshot = workspace.store.snapshot()?;
     let mut changed = Vec::new();
-    for name in FILES {
+    for name in LISTS {
         if replace(folder, name, |out| write(&*snapshot, name, out))? {
             changed.push(name.to_owned());
         }
     }
-    Ok(Exported { folder: folder.to_owned(), position: snapshot.state().head.position, changed })
+    let mut writer = writing::Writer::new(folder, &id);
+    pages::each(&*snapshot, &id, &mut |name, text| writer.put(&name, &text))?;
+    let position = snapshot.state().head.position;
+    drop(snapshot);
+    let (pages, removed) = writer.finish()?;
+    changed.extend(pages);
+    Ok(Exported { folder: folder.to_owned(), position, changed, removed })
 }
 
 /// Commits the same files to a reference of Baton's; no tree, index or branch is touched.
 pub fn to_git(workspace: &mut Workspace) -> Result<Committed, Failure> {
     let common = workspace.place.git.as_ref().map(|git| git.common_dir.clone());
     let git = Git::in_repository(&common.ok_or(Error::NoRepository)?)?;
+    let id = workspace.place.workspace.id.as_str().to_owned();
     let mut tries = 0;
     loop {
         tries += 1;
         let snapshot = workspace.store.snapshot()?;
         let position = snapshot.state().head.position;
         let mut files = Vec::new();
-        for name in FILES {
+        let mut size = 0;
+        for name in LISTS {
             let mut content = Limited { bytes: Vec::new() };
             write(&*snapshot, name, &mut content).map_err(|fault| fault.named(name))?;
+            size += content.bytes.len() as u64;
             files.push((name.to_owned(), content.bytes));
         }
+        pages::each(&*snapshot, &id, &mut |name, text| {
+            size += text.len() as u64;
+            files.push((name, text.into_bytes()));
+            if size > GIT_BYTES_MAX { Err(Error::TooLarge.into()) } else { Ok(()) }
+        })?;
         drop(snapshot);
         let before = git.resolve(REFERENCE)?;
         let message = format!("State of the workspace at {position}\n");
@@ -278,16 +309,23 @@ fn refuse_others(folder: &Path, manifest: &Manifest) -> Result<(), Failure> {
     if there(folder) && !folder.is_dir() {
         return Err(Error::NotAFolder { path: folder.to_owned() }.into());
     }
+    let mut listed: Vec<String> = Vec::new();
     let path = folder.join(MANIFEST);
     if there(&path) {
         let text = std::fs::read(&path).map_err(io("read", &path))?;
         let found: Option<Manifest> = serde_json::from_slice(&text).ok();
-        let ours = found.is_some_and(|found| {
+        let ours = found.is_some_and(|mut found| {
+            listed.append(&mut found.files);
             found.made_by == manifest.made_by && found.workspace == manifest.workspace
         });
-        return if ours { Ok(()) } else { Err(Error::NotOurs { path }.into()) };
+        if !ours {
+            return Err(Error::NotOurs { path }.into());
+        }
     }
-    match FILES.iter().map(|name| folder.join(name)).find(|path| there(path)) {
+    // An earlier Baton wrote fewer files: one with a name it did not know is somebody else's.
+    let known = |name: &&&str| !listed.iter().any(|one| one == **name);
+    let mut others = FILES.iter().filter(known).map(|name| folder.join(name));
+    match others.find(|path| there(path)) {
         Some(path) => Err(Error::NotOurs { path }.into()),
         None => Ok(()),
     }

@@ -33,6 +33,7 @@ use crate::tasking::left_by_task;
 use crate::workspace::{Retry, Workspace};
 
 pub mod file;
+pub mod markdown;
 pub(crate) mod work;
 
 /// How many handoffs a list reads at the most.

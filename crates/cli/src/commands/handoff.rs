@@ -14,7 +14,7 @@ use baton_core::notices::{News, Notice};
 use baton_core::task::State;
 use baton_core::task::dossier::{Checkpoint, Feedback};
 use baton_engine::api::handoffs as api;
-use baton_engine::handing::{self, HandoffList, ListedHandoff, Received, ShownHandoff};
+use baton_engine::handing::{self, HandoffList, ListedHandoff, Received, ShownHandoff, markdown};
 use clap::Subcommand;
 
 use super::task::pages::quoted;
@@ -22,8 +22,6 @@ use crate::arguments::Common;
 use crate::desk::{self, Desk, Outcome};
 use crate::news::notices_words;
 use crate::render::{self, Paint, counted, json_shown, paint, shown, table};
-
-mod markdown;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Handoff {
@@ -341,7 +339,8 @@ fn row(one: &ListedHandoff) -> Vec<String> {
 fn show(desk: &mut Desk, handoff: &str, as_markdown: bool) -> Outcome {
     let page = handing::show(&mut desk.workspace, handoff)?;
     if as_markdown && !desk.json {
-        desk::print(&markdown::of(&page));
+        let workspace = desk.workspace.place.workspace.id.as_str();
+        desk::print(&markdown::of(&page.handoff, &page.title, workspace));
         return Ok(ExitCode::SUCCESS);
     }
     desk.answer(&page, shown_words);

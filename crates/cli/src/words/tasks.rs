@@ -54,7 +54,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
         Refused::Similar { similar } => alike(similar),
         Refused::TooMany { what, max } => (
             format!("there are too many {what}: {max} at the most"),
-            "name fewer, or split the task".to_owned(),
+            with_fewer(what).to_owned(),
             json!({}),
         ),
         Refused::KeyTaken { key, task } => {
@@ -87,6 +87,13 @@ fn alike(similar: &[Similar]) -> (String, String, Value) {
     let first = similar.first().map(|one| one.task.0.as_str()).unwrap_or("ID");
     let message = format!("a task like this is filed already: {}", names.join(", "));
     (message, format!("baton task show {first}"), json!({ "similar": similar }))
+}
+
+fn with_fewer(what: &str) -> &'static str {
+    match what {
+        "tasks to import" => "divide the file, and import one part after the other",
+        _ => "name fewer, or split the task",
+    }
 }
 
 fn has_task(task: &Brief, state: State, since: Moment) -> (String, String, Value) {

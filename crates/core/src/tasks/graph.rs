@@ -150,6 +150,29 @@ pub(super) fn weigh_tied(
     weigh(view, pending, &BTreeSet::new(), &more)
 }
 
+/// New tasks come after these, and after each other: `waits` has everyone who waits for each.
+pub(super) fn weigh_more(
+    view: &dyn View,
+    waits: &BTreeMap<TaskId, Vec<TaskId>>,
+) -> Result<Option<Event>, Refusal> {
+    let ids: Vec<TaskId> = waits.keys().cloned().collect();
+    weigh(view, &ids, &BTreeSet::new(), waits)
+}
+
+/// How many wait for `task`, directly or through others, as far as `waits` tells.
+pub(super) fn count_among(waits: &BTreeMap<TaskId, Vec<TaskId>>, task: &TaskId) -> u32 {
+    let mut seen = BTreeSet::from([task]);
+    let mut level = vec![task];
+    for _ in 0..DEPTH_MAX {
+        let waiting = level.iter().filter_map(|id| waits.get(*id)).flatten();
+        level = waiting.filter(|one| seen.insert(*one)).collect();
+        if level.is_empty() || seen.len() > COUNTED_MAX {
+            break;
+        }
+    }
+    u32::try_from(seen.len() - 1).unwrap_or(u32::MAX)
+}
+
 /// The ties behind these tasks were changed.
 pub(super) fn weigh_anew(view: &dyn View, ids: &[TaskId]) -> Result<Option<Event>, Refusal> {
     weigh(view, ids, &BTreeSet::new(), &BTreeMap::new())

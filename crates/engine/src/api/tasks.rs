@@ -65,6 +65,21 @@ pub struct Add {
     pub unique: bool,
 }
 
+/// Files the tasks that stand in files.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct Import {
+    /// A checklist or a task (.md), beads' export (.jsonl), or a folder of task files
+    #[arg(value_name = "FILE|DIR")]
+    pub from: PathBuf,
+    /// Only say what would be filed
+    #[arg(long)]
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Tells lists apart that use the same titles or ids [default: checklist, files or beads]
+    #[arg(long, value_name = "NAME")]
+    pub source: Option<String>,
+}
+
 /// Changes a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Update {

@@ -1,20 +1,23 @@
 //! The documents that `--json` answers with, a function per noun.
 //!
-//! One schema a reply: the same document answers `--json`, and later MCP and HTTP.
+//! One schema a reply: the same document answers `--json`, and later MCP and HTTP. What several
+//! have in common is defined once, under `$defs`.
 
-use schemars::schema_for;
+use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 pub(super) fn all() -> Value {
-    let nouns = [claims(), sessions(), tasks(), handoffs(), gates(), shared()];
-    let objects = nouns.into_iter().filter_map(|noun| match noun {
+    let mut generator = SchemaGenerator::default();
+    let nouns = [claims, sessions, tasks, handoffs, gates, shared];
+    let objects = nouns.iter().filter_map(|noun| match noun(&mut generator) {
         Value::Object(replies) => Some(replies),
         _ => None,
     });
-    Value::Object(objects.flatten().collect::<Map<String, Value>>())
+    let replies: Map<String, Value> = objects.flatten().collect();
+    json!({ "replies": replies, "$defs": generator.take_definitions(true) })
 }
 
-fn claims() -> Value {
+fn claims(generator: &mut SchemaGenerator) -> Value {
     use baton_core::claims::Granted;
     use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
     use baton_core::refusal::Held;
@@ -22,35 +25,35 @@ fn claims() -> Value {
     use baton_engine::listing::{ClaimList, Story};
 
     json!({
-        "claim": schema_for!(Granted),
-        "claim, refused": schema_for!(Held),
-        "release": schema_for!(Released),
-        "renew": schema_for!(Renewed),
-        "ask": schema_for!(Asked),
-        "revoke": schema_for!(Revoked),
-        "check": schema_for!(Verdicts),
-        "claims": schema_for!(ClaimList),
-        "why": schema_for!(Story),
+        "claim": generator.subschema_for::<Granted>(),
+        "claim, refused": generator.subschema_for::<Held>(),
+        "release": generator.subschema_for::<Released>(),
+        "renew": generator.subschema_for::<Renewed>(),
+        "ask": generator.subschema_for::<Asked>(),
+        "revoke": generator.subschema_for::<Revoked>(),
+        "check": generator.subschema_for::<Verdicts>(),
+        "claims": generator.subschema_for::<ClaimList>(),
+        "why": generator.subschema_for::<Story>(),
     })
 }
 
-fn sessions() -> Value {
+fn sessions(generator: &mut SchemaGenerator) -> Value {
     use baton_core::calls::Called;
     use baton_core::sessions::Ended;
     use baton_core::subagents::Stopped;
     use baton_engine::sessions::{Credentials, Seat, Seats};
 
     json!({
-        "session start": schema_for!(Credentials),
-        "session end": schema_for!(Ended),
-        "session list": schema_for!(Seats),
-        "session whoami": schema_for!(Seat),
-        "session agent-stop": schema_for!(Stopped),
-        "session call": schema_for!(Called),
+        "session start": generator.subschema_for::<Credentials>(),
+        "session end": generator.subschema_for::<Ended>(),
+        "session list": generator.subschema_for::<Seats>(),
+        "session whoami": generator.subschema_for::<Seat>(),
+        "session agent-stop": generator.subschema_for::<Stopped>(),
+        "session call": generator.subschema_for::<Called>(),
     })
 }
 
-fn tasks() -> Value {
+fn tasks(generator: &mut SchemaGenerator) -> Value {
     use baton_core::handoffs::checkpoint::Saved;
     use baton_core::tasks::Moved;
     use baton_core::tasks::adding::Added;
@@ -59,62 +62,64 @@ fn tasks() -> Value {
     use baton_core::tasks::splitting::Divided;
     use baton_core::tasks::taking::Taken;
     use baton_engine::evidence::Outcomes;
+    use baton_engine::import::Imported;
     use baton_engine::tasking::graph::Graph;
     use baton_engine::tasking::showing::{ShownTask, TaskList};
     use baton_engine::tasking::splitting::Results;
 
     json!({
-        "task add": schema_for!(Added),
-        "task take": schema_for!(Taken),
-        "task take, refused with nothing_ready": schema_for!(Nothing),
-        "task checkpoint": schema_for!(Saved),
-        "task split": schema_for!(Divided),
-        "task results": schema_for!(Results),
-        "task graph": schema_for!(Graph),
-        "task check": schema_for!(Outcomes),
-        "task show": schema_for!(ShownTask),
-        "task list, ready, blocked, dead": schema_for!(TaskList),
-        "task update, block, park, done, fail, cancel, reopen": schema_for!(Moved),
-        "task submit, withdraw, revive": schema_for!(Moved),
-        "task approve, reject": schema_for!(Judged),
+        "task add": generator.subschema_for::<Added>(),
+        "import": generator.subschema_for::<Imported>(),
+        "task take": generator.subschema_for::<Taken>(),
+        "task take, refused with nothing_ready": generator.subschema_for::<Nothing>(),
+        "task checkpoint": generator.subschema_for::<Saved>(),
+        "task split": generator.subschema_for::<Divided>(),
+        "task results": generator.subschema_for::<Results>(),
+        "task graph": generator.subschema_for::<Graph>(),
+        "task check": generator.subschema_for::<Outcomes>(),
+        "task show": generator.subschema_for::<ShownTask>(),
+        "task list, ready, blocked, dead": generator.subschema_for::<TaskList>(),
+        "task update, block, park, done, fail, cancel, reopen": generator.subschema_for::<Moved>(),
+        "task submit, withdraw, revive": generator.subschema_for::<Moved>(),
+        "task approve, reject": generator.subschema_for::<Judged>(),
     })
 }
 
-fn handoffs() -> Value {
+fn handoffs(generator: &mut SchemaGenerator) -> Value {
     use baton_core::handoffs::accepting::Answered;
     use baton_core::handoffs::complete::Paper;
     use baton_core::handoffs::offering::Offered;
     use baton_engine::handing::{HandoffList, Received, ShownHandoff};
 
     json!({
-        "handoff offer": schema_for!(Offered),
-        "handoff offer --file": schema_for!(Paper),
-        "handoff accept": schema_for!(Received),
-        "handoff decline": schema_for!(Answered),
-        "handoff list": schema_for!(HandoffList),
-        "handoff show": schema_for!(ShownHandoff),
+        "handoff offer": generator.subschema_for::<Offered>(),
+        "handoff offer --file": generator.subschema_for::<Paper>(),
+        "handoff accept": generator.subschema_for::<Received>(),
+        "handoff decline": generator.subschema_for::<Answered>(),
+        "handoff list": generator.subschema_for::<HandoffList>(),
+        "handoff show": generator.subschema_for::<ShownHandoff>(),
     })
 }
 
-fn gates() -> Value {
+fn gates(generator: &mut SchemaGenerator) -> Value {
     use baton_core::gates::Added;
     use baton_core::gates::deciding::{Decided, Trusted};
     use baton_core::votes::{Ballot, Voted};
     use baton_engine::gating::{Checks, GateList, ShownGate};
 
     json!({
-        "gate add": schema_for!(Added),
-        "gate list": schema_for!(GateList),
-        "gate show": schema_for!(ShownGate),
-        "gate approve, deny": schema_for!(Decided),
-        "gate check": schema_for!(Checks),
-        "gate trust": schema_for!(Trusted),
-        "vote": schema_for!(Voted),
-        "votes": schema_for!(Ballot),
+        "gate add": generator.subschema_for::<Added>(),
+        "gate list": generator.subschema_for::<GateList>(),
+        "gate show": generator.subschema_for::<ShownGate>(),
+        "gate approve, deny": generator.subschema_for::<Decided>(),
+        "gate check": generator.subschema_for::<Checks>(),
+        "gate trust": generator.subschema_for::<Trusted>(),
+        "vote": generator.subschema_for::<Voted>(),
+        "votes": generator.subschema_for::<Ballot>(),
     })
 }
 
-fn shared() -> Value {
+fn shared(generator: &mut SchemaGenerator) -> Value {
     use baton_core::notes::{Noted, Notes};
     use baton_core::state::drafts::{Discarded, Published};
     use baton_core::state::{Got, Names, Written};
@@ -123,18 +128,18 @@ fn shared() -> Value {
     use baton_engine::suggesting::Suggestions;
 
     json!({
-        "state get": schema_for!(Got),
-        "state set, append, merge, delete": schema_for!(Written),
-        "state list": schema_for!(Names),
-        "state history": schema_for!(History),
-        "state watch": schema_for!(Version),
-        "state publish": schema_for!(Published),
-        "state discard": schema_for!(Discarded),
-        "suggest; suggestion apply, decline": schema_for!(Told),
-        "suggestions": schema_for!(Suggestions),
-        "suggestion show": schema_for!(Suggestion),
-        "once": schema_for!(crate::commands::once::Reply),
-        "note": schema_for!(Noted),
-        "notes": schema_for!(Notes),
+        "state get": generator.subschema_for::<Got>(),
+        "state set, append, merge, delete": generator.subschema_for::<Written>(),
+        "state list": generator.subschema_for::<Names>(),
+        "state history": generator.subschema_for::<History>(),
+        "state watch": generator.subschema_for::<Version>(),
+        "state publish": generator.subschema_for::<Published>(),
+        "state discard": generator.subschema_for::<Discarded>(),
+        "suggest; suggestion apply, decline": generator.subschema_for::<Told>(),
+        "suggestions": generator.subschema_for::<Suggestions>(),
+        "suggestion show": generator.subschema_for::<Suggestion>(),
+        "once": generator.subschema_for::<crate::commands::once::Reply>(),
+        "note": generator.subschema_for::<Noted>(),
+        "notes": generator.subschema_for::<Notes>(),
     })
 }
