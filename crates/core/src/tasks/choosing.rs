@@ -242,7 +242,10 @@ impl Offer<'_> {
                 all.push(candidate);
             }
         }
-        all.sort_by_key(Candidate::order);
+        // Mostly all come from one queue, in order.
+        if !all.is_sorted_by_key(Candidate::order) {
+            all.sort_by_cached_key(Candidate::order);
+        }
         complete &= all.len() <= count;
         all.truncate(count);
         Ok((all, complete))
@@ -259,6 +262,9 @@ struct Hands<'a> {
     tasks: Shelf,
     /// Verdicts by paths, so that the same are tested once.
     known: BTreeMap<Vec<String>, Option<Clash>>,
+    /// What was in the way last: it is likely to be in the way of the next one too, and to test
+    /// that needs no reading.
+    last: Option<Clash>,
 }
 
 /// Which of the hands is in the way, with which of its resources.
@@ -311,6 +317,10 @@ fn read_paths(texts: &[String]) -> Result<Vec<Resource>, Refusal> {
     texts.iter().map(read).collect()
 }
 
+fn meets(resources: &[Resource], held: &Resource) -> bool {
+    resources.iter().any(|mine| mine.overlaps(held))
+}
+
 impl<'a> Hands<'a> {
     fn new(me: &'a SessionId) -> Self {
         let shelf =
@@ -322,6 +332,7 @@ impl<'a> Hands<'a> {
             claims: shelf(claim::BY_RESOURCE),
             tasks: shelf(task::BY_PATH),
             known: BTreeMap::new(),
+            last: None,
         }
     }
 
@@ -339,6 +350,10 @@ impl<'a> Hands<'a> {
         let mut new = Vec::with_capacity(paths.len());
         for texts in paths {
             let resources = read_paths(texts)?;
+            if let Some(clash) = self.last.as_ref().filter(|(_, held)| meets(&resources, held)) {
+                self.known.insert(texts.clone(), Some(clash.clone()));
+                continue;
+            }
             let places = Places::of(&resources);
             new.push((texts, resources, places));
         }
@@ -348,6 +363,7 @@ impl<'a> Hands<'a> {
         }
         for (texts, resources, places) in new {
             let clash = self.clash(&resources, &places)?;
+            self.last = clash.clone().or(self.last.take());
             self.known.insert(texts.clone(), clash);
         }
         Ok(candidates
@@ -465,8 +481,7 @@ impl<'a> Hands<'a> {
         near.extend(self.tasks.near(places));
         for at in near {
             let theirs = self.held[at].read()?;
-            let overlaps = |one: &&Resource| resources.iter().any(|mine| mine.overlaps(one));
-            if let Some(held) = theirs.iter().find(overlaps) {
+            if let Some(held) = theirs.iter().find(|one| meets(resources, one)) {
                 return Ok(Some((at, held.clone())));
             }
         }
