@@ -4,7 +4,7 @@
 //! others' hands. However many tasks there are, at most [`CONSIDERED_MAX`] are looked at; they are
 //! read as little as possible of, a few at first, and paths that occur again are tested once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,7 @@ pub(crate) fn choose(
     wanted: usize,
     context: &Context,
 ) -> Result<Vec<Judged>, Refusal> {
-    let mut hands = Hands::new(offer.me);
+    let mut hands = Hands::new(offer.me, offer.explain);
     let (mut page, mut complete) = offer.read(view, FIRST_PAGE.max(wanted))?;
     let mut tested: Vec<bool> = Vec::new();
     let mut free = 0;
@@ -265,6 +265,8 @@ struct Hands<'a> {
     /// What was in the way last: it is likely to be in the way of the next one too, and to test
     /// that needs no reading.
     last: Option<Clash>,
+    /// Keep what is in the way of each.
+    explain: bool,
 }
 
 /// Which of the hands is in the way, with which of its resources.
@@ -322,7 +324,7 @@ fn meets(resources: &[Resource], held: &Resource) -> bool {
 }
 
 impl<'a> Hands<'a> {
-    fn new(me: &'a SessionId) -> Self {
+    fn new(me: &'a SessionId, explain: bool) -> Self {
         let shelf =
             |index| Shelf { index, whole: None, points: BTreeMap::new(), ranges: BTreeMap::new() };
         Self {
@@ -333,6 +335,7 @@ impl<'a> Hands<'a> {
             tasks: shelf(task::BY_PATH),
             known: BTreeMap::new(),
             last: None,
+            explain,
         }
     }
 
@@ -342,34 +345,42 @@ impl<'a> Hands<'a> {
         candidates: &[Candidate],
         context: &Context,
     ) -> Result<Vec<bool>, Refusal> {
-        let paths: BTreeSet<&Vec<String>> = candidates
-            .iter()
-            .map(|candidate| &candidate.paths)
-            .filter(|paths| !paths.is_empty() && !self.known.contains_key(*paths))
-            .collect();
-        let mut new = Vec::with_capacity(paths.len());
-        for texts in paths {
+        let mut verdicts = vec![false; candidates.len()];
+        let (mut new, mut untold) = (Vec::new(), Vec::new());
+        for (at, Candidate { paths: texts, .. }) in candidates.iter().enumerate() {
+            if texts.is_empty() {
+                continue;
+            }
+            if let Some(clash) = self.known.get(texts) {
+                verdicts[at] = clash.is_some();
+                continue;
+            }
             let resources = read_paths(texts)?;
             if let Some(clash) = self.last.as_ref().filter(|(_, held)| meets(&resources, held)) {
-                self.known.insert(texts.clone(), Some(clash.clone()));
+                verdicts[at] = true;
+                if self.explain {
+                    self.known.insert(texts.clone(), Some(clash.clone()));
+                }
                 continue;
             }
             let places = Places::of(&resources);
             new.push((texts, resources, places));
+            untold.push(at);
         }
         if !new.is_empty() {
             let places: Vec<&Places> = new.iter().map(|(_, _, places)| places).collect();
             self.learn(view, candidates, &places, context)?;
         }
-        for (texts, resources, places) in new {
-            let clash = self.clash(&resources, &places)?;
+        for (at, (texts, resources, places)) in untold.into_iter().zip(new) {
+            let clash = match self.known.get(texts) {
+                Some(clash) => clash.clone(),
+                None => self.clash(&resources, &places)?,
+            };
+            verdicts[at] = clash.is_some();
             self.last = clash.clone().or(self.last.take());
             self.known.insert(texts.clone(), clash);
         }
-        Ok(candidates
-            .iter()
-            .map(|one| matches!(self.known.get(&one.paths), Some(Some(_))))
-            .collect())
+        Ok(verdicts)
     }
 
     /// What is in the way of a candidate that was tested.
