@@ -48,8 +48,8 @@ impl Gate {
         Self { path: folder.join("gate"), line: Line::of(folder) }
     }
 
-    /// Files are opened each time, so that every attempt has locks of its own and a replaced file is
-    /// noticed.
+    /// Files are opened each time, so that every attempt has locks of its own and a replaced file
+    /// is noticed.
     pub(super) fn enter(&self, patience: Duration) -> Result<Held, Error> {
         let start = Instant::now();
         let fault = |error| self.fault(error);
