@@ -52,7 +52,7 @@ impl Retry {
         let body = serde_json::to_string(request).unwrap_or_default();
         let request_hash = blake3::hash(format!("{verb}\0{body}").as_bytes()).to_hex();
         let id = blake3::derive_key("baton 2026 operation id", operation.as_bytes());
-        let operation = id.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let operation = hex(&id[..16]);
         Self { operation, request_hash: request_hash.to_string() }
     }
 }
@@ -208,13 +208,15 @@ fn fresh() -> Result<Fresh, Failure> {
 /// A secret in hex, for a session or a person.
 pub fn secret() -> Result<String, Failure> {
     let Fresh(seed) = fresh()?;
-    Ok(seed.iter().take(24).map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&seed[..24]))
 }
 
 /// What the store keeps of a secret.
 pub fn secret_hash(secret: &str) -> String {
-    blake3::derive_key("baton 2026 session secret", secret.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&blake3::derive_key("baton 2026 session secret", secret.as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

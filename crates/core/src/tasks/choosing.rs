@@ -4,7 +4,7 @@
 //! others' hands. However many tasks there are, at most [`CONSIDERED_MAX`] are looked at; they are
 //! read as little as possible of, a few at first, and paths that occur again are tested once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,7 @@ pub(crate) fn choose(
     wanted: usize,
     context: &Context,
 ) -> Result<Vec<Judged>, Refusal> {
-    let mut hands = Hands::new(offer.me);
+    let mut hands = Hands::new(offer.me, offer.explain);
     let (mut page, mut complete) = offer.read(view, FIRST_PAGE.max(wanted))?;
     let mut tested: Vec<bool> = Vec::new();
     let mut free = 0;
@@ -242,7 +242,10 @@ impl Offer<'_> {
                 all.push(candidate);
             }
         }
-        all.sort_by_key(Candidate::order);
+        // Mostly all come from one queue, in order.
+        if !all.is_sorted_by_key(Candidate::order) {
+            all.sort_by_cached_key(Candidate::order);
+        }
         complete &= all.len() <= count;
         all.truncate(count);
         Ok((all, complete))
@@ -259,6 +262,11 @@ struct Hands<'a> {
     tasks: Shelf,
     /// Verdicts by paths, so that the same are tested once.
     known: BTreeMap<Vec<String>, Option<Clash>>,
+    /// What was in the way last: it is likely to be in the way of the next one too, and to test
+    /// that needs no reading.
+    last: Option<Clash>,
+    /// Keep what is in the way of each.
+    explain: bool,
 }
 
 /// Which of the hands is in the way, with which of its resources.
@@ -311,8 +319,12 @@ fn read_paths(texts: &[String]) -> Result<Vec<Resource>, Refusal> {
     texts.iter().map(read).collect()
 }
 
+fn meets(resources: &[Resource], held: &Resource) -> bool {
+    resources.iter().any(|mine| mine.overlaps(held))
+}
+
 impl<'a> Hands<'a> {
-    fn new(me: &'a SessionId) -> Self {
+    fn new(me: &'a SessionId, explain: bool) -> Self {
         let shelf =
             |index| Shelf { index, whole: None, points: BTreeMap::new(), ranges: BTreeMap::new() };
         Self {
@@ -322,6 +334,8 @@ impl<'a> Hands<'a> {
             claims: shelf(claim::BY_RESOURCE),
             tasks: shelf(task::BY_PATH),
             known: BTreeMap::new(),
+            last: None,
+            explain,
         }
     }
 
@@ -331,29 +345,42 @@ impl<'a> Hands<'a> {
         candidates: &[Candidate],
         context: &Context,
     ) -> Result<Vec<bool>, Refusal> {
-        let paths: BTreeSet<&Vec<String>> = candidates
-            .iter()
-            .map(|candidate| &candidate.paths)
-            .filter(|paths| !paths.is_empty() && !self.known.contains_key(*paths))
-            .collect();
-        let mut new = Vec::with_capacity(paths.len());
-        for texts in paths {
+        let mut verdicts = vec![false; candidates.len()];
+        let (mut new, mut untold) = (Vec::new(), Vec::new());
+        for (at, Candidate { paths: texts, .. }) in candidates.iter().enumerate() {
+            if texts.is_empty() {
+                continue;
+            }
+            if let Some(clash) = self.known.get(texts) {
+                verdicts[at] = clash.is_some();
+                continue;
+            }
             let resources = read_paths(texts)?;
+            if let Some(clash) = self.last.as_ref().filter(|(_, held)| meets(&resources, held)) {
+                verdicts[at] = true;
+                if self.explain {
+                    self.known.insert(texts.clone(), Some(clash.clone()));
+                }
+                continue;
+            }
             let places = Places::of(&resources);
             new.push((texts, resources, places));
+            untold.push(at);
         }
         if !new.is_empty() {
             let places: Vec<&Places> = new.iter().map(|(_, _, places)| places).collect();
             self.learn(view, candidates, &places, context)?;
         }
-        for (texts, resources, places) in new {
-            let clash = self.clash(&resources, &places)?;
+        for (at, (texts, resources, places)) in untold.into_iter().zip(new) {
+            let clash = match self.known.get(texts) {
+                Some(clash) => clash.clone(),
+                None => self.clash(&resources, &places)?,
+            };
+            verdicts[at] = clash.is_some();
+            self.last = clash.clone().or(self.last.take());
             self.known.insert(texts.clone(), clash);
         }
-        Ok(candidates
-            .iter()
-            .map(|one| matches!(self.known.get(&one.paths), Some(Some(_))))
-            .collect())
+        Ok(verdicts)
     }
 
     /// What is in the way of a candidate that was tested.
@@ -465,8 +492,7 @@ impl<'a> Hands<'a> {
         near.extend(self.tasks.near(places));
         for at in near {
             let theirs = self.held[at].read()?;
-            let overlaps = |one: &&Resource| resources.iter().any(|mine| mine.overlaps(one));
-            if let Some(held) = theirs.iter().find(overlaps) {
+            if let Some(held) = theirs.iter().find(|one| meets(resources, one)) {
                 return Ok(Some((at, held.clone())));
             }
         }

@@ -8,7 +8,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::workspace_file::{Mark, WorkspaceFile, is_absent, read_small};
 use super::{Error, IgnoreReason, IgnoredStore, STORE_IN_GIT, STORE_IN_PLAIN, WORKSPACE_FILE};
@@ -64,6 +64,9 @@ pub(super) struct Walk {
 
 /// The canonical folder of a path; of a file its folder, of a missing path the deepest folder.
 pub(super) fn canonical_folder(start: &Path) -> Result<PathBuf, Error> {
+    if is_plain_folder(start) {
+        return Ok(start.to_path_buf());
+    }
     for path in start.ancestors() {
         // The parent of a relative name is the empty path, which means here.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -79,6 +82,16 @@ pub(super) fn canonical_folder(start: &Path) -> Result<PathBuf, Error> {
         }
     }
     Err(Error::io("find", start, ErrorKind::NotFound.into()))
+}
+
+/// Whether a path is canonical already and a folder, as what the kernel calls the current one is:
+/// every hook comes with that, and the C library's way costs it a heap of its own.
+fn is_plain_folder(path: &Path) -> bool {
+    let clean: PathBuf = path.components().collect();
+    let no_way_up = path.components().all(|part| part != Component::ParentDir);
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let spelled_so = clean.as_os_str() == path.as_os_str();
+    path.is_absolute() && no_way_up && spelled_so && path.ancestors().all(is_folder)
 }
 
 pub(super) fn walk(start: &Path) -> Result<Walk, Error> {

@@ -31,8 +31,10 @@ mod gate;
 #[cfg(target_env = "musl")]
 mod heap;
 mod holder;
+mod line;
 mod news;
 mod read;
+mod recovery;
 mod schema;
 mod state;
 mod write;
@@ -41,6 +43,9 @@ pub use backup::{restore, workspace_of};
 
 /// A commit that syncs anyway also empties a log above this.
 const CHECKPOINT_PAGES_SYNCED: u32 = 256;
+/// Who was alone with the store and had to read more than this empties the log after its commit:
+/// reading a page costs 1.7 µs each time, emptying 20 ms once, so a shorter log would not pay.
+const CHECKPOINT_PAGES_ALONE: u32 = 512;
 /// Any commit empties a log above this, after it has opened the gate.
 const CHECKPOINT_PAGES_ANY: u32 = 1_024;
 /// Above this it does so before it opens the gate: nobody can append meanwhile, so the log ends.
@@ -180,6 +185,7 @@ impl Sqlite {
     /// What stands in the gate's protection: one writer's turn.
     fn turn(&mut self, patience: Duration) -> Result<(Held, Standing), Error> {
         let begun = Instant::now();
+        self.prepare();
         let held = self.gate.enter(patience)?;
         self.follow_file()?;
         self.sync_for(Durability::Process)?;
@@ -190,6 +196,16 @@ impl Sqlite {
         let standing = self.look("BEGIN IMMEDIATE");
         let _ = self.connection.busy_timeout(SQLITE_PATIENCE);
         Ok((held, standing?))
+    }
+
+    /// The first statement of a connection reads the schema, which takes longer than all that a
+    /// claim writes: before the gate, so that nobody waits for it. A failure is met again there.
+    fn prepare(&mut self) {
+        if self.syncs.is_none() {
+            let _ = self.connection.busy_timeout(Duration::ZERO);
+            let _ = self.sync_for(Durability::Process);
+            let _ = self.connection.busy_timeout(SQLITE_PATIENCE);
+        }
     }
 
     /// SQLite lets this be changed between transactions only.
@@ -233,7 +249,9 @@ impl Sqlite {
             self.end_log();
         }
         drop(held);
+        let was_alone = recovery::pages_read() > CHECKPOINT_PAGES_ALONE;
         let limit = match durability {
+            Durability::Process if was_alone => CHECKPOINT_PAGES_ALONE,
             Durability::Process => CHECKPOINT_PAGES_ANY,
             Durability::Power => CHECKPOINT_PAGES_SYNCED,
         };
@@ -245,6 +263,11 @@ impl Sqlite {
 
 fn database_in(folder: &Path) -> PathBuf {
     folder.join("store.db")
+}
+
+/// Traces are rows of `meta`: a table of their own would be read at every open.
+fn trace_key(key: &str) -> String {
+    format!("trace:{key}")
 }
 
 fn trust(folder: &Path, surroundings: &Surroundings) -> Result<(), Error> {
@@ -274,6 +297,7 @@ fn connect(path: &Path, pages: &Arc<AtomicU32>) -> Result<(Connection, (u64, u64
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     #[cfg(target_env = "musl")]
     heap::install();
+    recovery::listen();
     let mut connection = Connection::open_with_flags(path, flags).map_err(fault)?;
     // SQLite opens a file it may not write for reading and says nothing.
     if connection.is_readonly("main").map_err(fault)? {
@@ -313,8 +337,10 @@ impl Store for Sqlite {
         self.follow_file()?;
         state::check_version(&self.connection, &self.path)?;
         self.connection
-            .prepare_cached("SELECT value FROM traces WHERE key=?1")
-            .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
+            .prepare_cached("SELECT value FROM meta WHERE key=?1")
+            .and_then(|mut statement| {
+                statement.query_row([trace_key(key)], |row| row.get(0)).optional()
+            })
             .map_err(|error| fault::not_done(&self.path, &error))
     }
 
@@ -323,8 +349,8 @@ impl Store for Sqlite {
             return Ok(());
         }
         let (held, _) = self.turn(TRACE_PATIENCE)?;
-        let set = "INSERT OR REPLACE INTO traces VALUES(?1, ?2)";
-        if let Err(error) = self.writer().run(set, [key, value]) {
+        let set = "INSERT OR REPLACE INTO meta VALUES(?1, ?2)";
+        if let Err(error) = self.writer().run(set, [&trace_key(key), value]) {
             self.roll_back();
             return Err(error);
         }

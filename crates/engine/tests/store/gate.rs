@@ -83,3 +83,65 @@ fn every_waiter_gets_its_turn() {
     let longest = times.iter().max().unwrap();
     assert!(*longest < Duration::from_secs(5), "{longest:?}");
 }
+
+/// How many have joined the line so far.
+fn joined(fixture: &InFolder) -> u32 {
+    let end = std::fs::read(fixture.file("queue/end")).unwrap_or_default();
+    end.try_into().map_or(0, u32::from_le_bytes)
+}
+
+#[test]
+fn who_came_first_is_served_first() {
+    const WAITERS: u32 = 6;
+    let fixture = InFolder::new();
+    let mut holder = fixture.sqlite();
+    let started = Instant::now();
+    let held = holder.begin(PATIENCE).unwrap();
+    let served = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for waiter in 1..=WAITERS {
+            let (fixture, served) = (&fixture, &served);
+            scope.spawn(move || {
+                let mut store = fixture.sqlite();
+                let turn = store.begin(PATIENCE).unwrap();
+                served.lock().unwrap().push(waiter);
+                drop(turn);
+            });
+            while joined(fixture) < waiter {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        drop(held);
+    });
+    // On a machine so busy that their patience with the line was over, the order is anybody's.
+    if started.elapsed() < Duration::from_millis(400) {
+        assert_eq!(*served.lock().unwrap(), Vec::from_iter(1..=WAITERS));
+    }
+}
+
+#[test]
+fn who_stops_or_dies_in_line_holds_nobody_up() {
+    let fixture = InFolder::new();
+    let mut holder = fixture.sqlite();
+    let held = holder.begin(PATIENCE).unwrap();
+    let mut first = spawn("hold", fixture.path());
+    while joined(&fixture) < 1 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&first, Signal::STOP);
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| increment(&mut fixture.sqlite(), "n", Durability::Process));
+        while joined(&fixture) < 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(held);
+        second.join().unwrap().unwrap();
+    });
+    // Behind the second, who is through: the stopped one is not met at all.
+    let start = Instant::now();
+    increment(&mut holder, "n", Durability::Process).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    increment(&mut holder, "n", Durability::Process).unwrap();
+}

@@ -3,7 +3,6 @@
 //! In the static binary SQLite would use musl's allocator, which asks the kernel for a few pages
 //! at a time and gives them back as soon as it can: a hundred system calls in a call that lives
 //! for a millisecond. Owns the four functions SQLite calls instead.
-//! This is the only unsafe code of Baton.
 #![expect(unsafe_code, reason = "SQLite takes its allocator as C functions")]
 
 use std::alloc::{Layout, alloc, dealloc, realloc};

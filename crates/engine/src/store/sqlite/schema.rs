@@ -21,9 +21,9 @@ pub(super) const APPLICATION_ID: i32 = 0x4261_746e;
 
 /// Every table with its columns: what a restore copies.
 pub(super) const TABLES: &[(&str, usize)] =
-    &[("records", 4), ("entries", 4), ("journal", 8), ("meta", 2), ("traces", 2)];
+    &[("records", 4), ("entries", 4), ("journal", 8), ("meta", 2)];
 
-/// The views are for people with `sqlite3`. Every open parses them: few, and short.
+/// Every open parses all of it, and every hook opens: as few tables as there can be, and no view.
 const TABLES_SQL: &str = "
 CREATE TABLE records(kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,
     body TEXT NOT NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID;
@@ -33,13 +33,20 @@ CREATE TABLE journal(number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, at INTE
     actor TEXT NOT NULL, kind TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
     hash TEXT NOT NULL);
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE traces(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE VIEW claims AS SELECT body->>'token' token, body->>'name' name,
+";
+
+/// For people with `sqlite3`, in a file beside the store: views in the store itself were a tenth of
+/// what a `check` computes.
+const VIEWS_SQL: &str = "\
+-- Views for people: sqlite3 -readonly -init views.sql store.db
+CREATE TEMP VIEW claims AS SELECT body->>'token' token, body->>'name' name,
     body->>'resources' resources, body->>'expires_at' expires_at FROM records WHERE kind='claim';
-CREATE VIEW sessions AS SELECT body->>'name' name, body->>'life' life,
+CREATE TEMP VIEW sessions AS SELECT body->>'name' name, body->>'life' life,
     body->>'expires_at' expires_at FROM records WHERE kind='session';
-CREATE VIEW waiters AS SELECT body->>'name' name, body->>'resources' resources
+CREATE TEMP VIEW waiters AS SELECT body->>'name' name, body->>'resources' resources
     FROM records WHERE kind='waiter';
+CREATE TEMP VIEW tasks AS SELECT key task, body->>'title' title, body->'standing'->>'state' state,
+    body->>'priority' priority FROM records WHERE kind='task';
 ";
 
 /// Builds a new store at `path`. The gate is held.
@@ -62,7 +69,17 @@ pub(super) fn build(path: &Path, surroundings: &Surroundings) -> Result<(), Erro
     private_file(&draft).map_err(|error| fault::of_file(doing, &draft, error))?;
     fill(&draft, surroundings).map_err(|error| fault::not_done(&draft, &error))?;
     let placed = rename_new(&draft, path).and_then(|()| sync_folder(path));
-    placed.map_err(|error| fault::of_file(doing, path, error))
+    placed.map_err(|error| fault::of_file(doing, path, error))?;
+    write_views(path);
+    Ok(())
+}
+
+/// A convenience for people; the store is whole without it.
+fn write_views(path: &Path) {
+    let views = path.with_file_name("views.sql");
+    if private_file(&views).is_ok() {
+        let _ = std::fs::write(&views, VIEWS_SQL);
+    }
 }
 
 /// A new empty file that only its owner may read.

@@ -25,11 +25,9 @@ use crate::store::{Error, SCHEMA_VERSION, State};
 const STARTED_AGAIN: &str = "the machine was started again, so the last entries may be lost";
 const OLDER_STORE: &str = "an older copy of the store was put in place";
 
-/// Both rows in one statement, because every hook pays for each.
-const READ: &str = "
-    SELECT m.value, j.epoch, j.number, j.at, j.hash FROM meta m LEFT JOIN
-        (SELECT epoch, number, at, hash FROM journal ORDER BY number DESC LIMIT 1) j
-    WHERE m.key = 'clock'";
+/// Two plain statements: one that joins both rows takes twice as long to prepare.
+const CLOCK: &str = "SELECT value FROM meta WHERE key='clock'";
+const HEAD: &str = "SELECT epoch, number, at, hash FROM journal ORDER BY number DESC LIMIT 1";
 
 /// The state, and the anchor to store with the next entries when the machine was started again.
 #[derive(Debug)]
@@ -45,15 +43,17 @@ pub(super) fn read(
     surroundings: &Surroundings,
 ) -> Result<Standing, Error> {
     check_version(connection, path)?;
-    let found = connection
-        .prepare_cached(READ)
-        .and_then(|mut statement| {
-            let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, head_at(row, 1)?));
-            statement.query_row([], row).optional()
-        })
-        .map_err(|error| fault::not_done(path, &error))?;
+    let fault = |error| fault::not_done(path, &error);
+    let anchor: Option<String> = connection
+        .prepare_cached(CLOCK)
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
+        .map_err(fault)?;
+    let head = connection
+        .prepare_cached(HEAD)
+        .and_then(|mut statement| statement.query_row([], head_of).optional())
+        .map_err(fault)?;
     let corrupt = |detail: String| Error::Corrupt { path: path.to_owned(), detail };
-    let (anchor, head) = found.ok_or_else(|| corrupt("its clock is missing".to_owned()))?;
+    let anchor = anchor.ok_or_else(|| corrupt("its clock is missing".to_owned()))?;
     let anchor: Anchor = serde_json::from_str(&anchor)
         .map_err(|error| corrupt(format!("its clock cannot be read: {error}")))?;
     let head = match head {
@@ -64,14 +64,12 @@ pub(super) fn read(
     judge(&anchor, head, high_water, &surroundings.read())
 }
 
-/// The head in columns `first`.. of a row, or `None` where the journal is empty.
-fn head_at(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Option<Head>> {
-    let Some(epoch) = row.get::<_, Option<u32>>(first)? else { return Ok(None) };
-    Ok(Some(Head {
-        position: Position { epoch, number: row.get::<_, i64>(first + 1)?.cast_unsigned() },
-        at: Moment(row.get::<_, i64>(first + 2)?.cast_unsigned()),
-        hash: Hash(row.get(first + 3)?),
-    }))
+fn head_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Head> {
+    Ok(Head {
+        position: Position { epoch: row.get(0)?, number: row.get::<_, i64>(1)?.cast_unsigned() },
+        at: Moment(row.get::<_, i64>(2)?.cast_unsigned()),
+        hash: Hash(row.get(3)?),
+    })
 }
 
 fn judge(
