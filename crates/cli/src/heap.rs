@@ -18,6 +18,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use front::FRONT_BYTES;
 
 mod front;
+#[cfg(test)]
+mod tests;
 
 /// What a `check` needs. Pages that nobody touches would cost as much as the faults they save.
 const FIRST_BYTES: usize = 160 * 1024;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 mod arguments;
 mod commands;
 mod desk;
-#[cfg(target_env = "musl")]
+#[cfg(any(target_env = "musl", all(test, target_os = "linux")))]
 mod heap;
 mod news;
 mod render;
