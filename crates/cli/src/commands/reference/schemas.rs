@@ -6,7 +6,7 @@ use schemars::schema_for;
 use serde_json::{Map, Value, json};
 
 pub(super) fn all() -> Value {
-    let nouns = [claims(), sessions(), tasks(), handoffs(), gates(), shared()];
+    let nouns = [claims(), sessions(), tasks(), handoffs(), gates(), shared(), trees()];
     let objects = nouns.into_iter().filter_map(|noun| match noun {
         Value::Object(replies) => Some(replies),
         _ => None,
@@ -136,5 +136,24 @@ fn shared() -> Value {
         "once": schema_for!(crate::commands::once::Reply),
         "note": schema_for!(Noted),
         "notes": schema_for!(Notes),
+    })
+}
+
+fn trees() -> Value {
+    use baton_core::numbers::Given;
+    use baton_core::trees::{Made, Removed};
+    use baton_engine::rescuing::{RescueList, Restored, ShownRescue};
+    use baton_engine::trees::looking::TreeList;
+    use baton_engine::trees::removing::Collected;
+
+    json!({
+        "worktree new": schema_for!(Made),
+        "worktree list": schema_for!(TreeList),
+        "worktree remove": schema_for!(Removed),
+        "worktree gc": schema_for!(Collected),
+        "rescue list": schema_for!(RescueList),
+        "rescue show": schema_for!(ShownRescue),
+        "rescue restore": schema_for!(Restored),
+        "next-number": schema_for!(Given),
     })
 }
