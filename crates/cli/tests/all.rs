@@ -60,6 +60,8 @@ mod subagents;
 mod suggestions;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod worktrees;
 
 #[test]
 fn no_test_file_is_forgotten() {

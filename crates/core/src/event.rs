@@ -10,7 +10,7 @@ use crate::claim::{Claim, Holder, Leftover};
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
-    ClaimId, GateId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, TreeId, Token, WaiterId,
+    ClaimId, GateId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, Token, TreeId, WaiterId,
 };
 use crate::journal::Hash;
 use crate::key::Key;

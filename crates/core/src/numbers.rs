@@ -7,9 +7,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claim::Holder;
 use crate::claim::{Mode, Scope};
 use crate::claims::{self, TTL_DEFAULT, take};
-use crate::claim::Holder;
 use crate::context::Context;
 use crate::event::Event;
 use crate::id::Token;

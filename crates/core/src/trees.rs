@@ -204,9 +204,8 @@ fn choose_ports(view: &dyn View, plan: &Plan) -> Result<Vec<u16>, Refusal> {
         .collect();
     let free: Vec<u16> =
         plan.free_ports.iter().copied().filter(|port| !leased.contains(port)).collect();
-    let in_a_row = |ports: &&[u16]| {
-        ports.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]))
-    };
+    let in_a_row =
+        |ports: &&[u16]| ports.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
     let found = free.windows(usize::from(plan.ports)).find(in_a_row);
     found.map(<[u16]>::to_vec).ok_or_else(|| Refused::NoPorts { wanted: plan.ports }.into())
 }
@@ -359,7 +358,9 @@ fn holders(
     wish: Wish,
     context: &Context,
 ) -> Result<Vec<Keep>, Refusal> {
-    let own = |session: &SessionId| wish == Wish::Remove && context.actor.session.as_ref() == Some(session);
+    let own = |session: &SessionId| {
+        wish == Wish::Remove && context.actor.session.as_ref() == Some(session)
+    };
     let mut reasons = Vec::new();
     for claim in claims_on(view, tree)? {
         if claim.is_live(context) && !own(&claim.hold.holder.session) {

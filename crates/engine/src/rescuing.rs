@@ -117,8 +117,8 @@ fn is_branch(kept: &Kept) -> bool {
 fn described(workspace: &mut Workspace, git: &Git, kept: &Kept) -> Result<Rescued, Failure> {
     let name = kept.name.strip_prefix("refs/baton/rescue/").unwrap_or(&kept.name).to_owned();
     let owner = name.split('/').next().unwrap_or_default().to_owned();
-    let session: Option<Session> = workspace
-        .look(&Actor::default(), Observed::default(), |view, _| Ok(get(view, &owner)?))?;
+    let session: Option<Session> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| Ok(get(view, &owner)?))?;
     let from = below(workspace, git, kept)?;
     let files = match &from {
         Some(from) => git.changed_between(from, &kept.commit)?,

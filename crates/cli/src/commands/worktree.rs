@@ -161,8 +161,7 @@ fn row(tree: &ListedTree) -> Vec<String> {
 }
 
 fn removed_words(removed: &Removed, verb: &str, colour: bool) -> String {
-    let mut text =
-        format!("{} {}\n", paint(verb, Paint::Green, colour), shown(&removed.path));
+    let mut text = format!("{} {}\n", paint(verb, Paint::Green, colour), shown(&removed.path));
     if let Some(branch) = &removed.branch {
         let fate = if removed.branch_removed { "gone too" } else { "kept" };
         let _ = writeln!(text, "  branch: {}, {fate}", shown(branch));

@@ -23,10 +23,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
                     ),
                     format!("cd {}, or name another", word(&tree.path)),
                 ),
-                None => (
-                    format!("the {what} {name} is there already"),
-                    "name another".to_owned(),
-                ),
+                None => (format!("the {what} {name} is there already"), "name another".to_owned()),
             };
             (message, next, json!({ "what": what, "name": name, "tree": by }))
         }
@@ -74,10 +71,9 @@ pub(crate) fn keep_words(keep: &Keep) -> (String, String) {
         Keep::Unfinished { what } => {
             (format!("{} is going on in it", shown(what)), "git -C TREE status")
         }
-        Keep::Unmerged { commits } => (
-            format!("{commits} commits on it are on no other branch"),
-            "merge its branch first",
-        ),
+        Keep::Unmerged { commits } => {
+            (format!("{commits} commits on it are on no other branch"), "merge its branch first")
+        }
         Keep::NotLanded { target: Some(target) } => {
             (format!("its commits are not in {} yet", shown(target)), "merge its branch first")
         }

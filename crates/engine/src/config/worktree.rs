@@ -52,7 +52,8 @@ impl Source<'_> {
             }
             copy.push(text.clone());
         }
-        let identity = match entry.identity.as_ref().map(|typed| (typed, typed.get_ref().as_str())) {
+        let identity = match entry.identity.as_ref().map(|typed| (typed, typed.get_ref().as_str()))
+        {
             None | Some((_, "agent")) => Identity::Agent,
             Some((_, "person")) => Identity::Person,
             Some((_, "off")) => Identity::Off,
@@ -67,9 +68,7 @@ impl Source<'_> {
 
 /// A plain relative path that leads neither out of the tree nor into git's own folder.
 pub(crate) fn stays_within(path: &str) -> bool {
-    let part = |part: &str| {
-        !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git")
-    };
+    let part = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
     !path.chars().any(char::is_control) && path.trim_end_matches('/').split('/').all(part)
 }
 
@@ -85,7 +84,8 @@ mod tests {
     #[test]
     fn what_is_said_of_trees_is_read_and_mistakes_are_told() {
         let compiled = |text: &str| compile(Path::new("baton.toml"), text, Moment::default());
-        let text = "[worktree]\ndir = \"../t\"\ncopy = [\".env\", \"a/b/\"]\nidentity = \"person\"\n";
+        let text =
+            "[worktree]\ndir = \"../t\"\ncopy = [\".env\", \"a/b/\"]\nidentity = \"person\"\n";
         let rules = compiled(text).unwrap().trees;
         assert_eq!(rules.dir.as_deref(), Some("../t"));
         assert_eq!(rules.copy, [".env", "a/b/"]);

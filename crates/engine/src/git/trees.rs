@@ -118,9 +118,9 @@ impl Git {
     /// Checks a branch out in a new tree. The folder is empty or not there.
     pub fn add_tree(&self, path: &Path, branch: &str) -> Result<(), Error> {
         let filters = self.own_filters()?;
-        let path = path.to_str().ok_or_else(|| Error::NotUtf8 {
-            lossy: path.to_string_lossy().into_owned(),
-        })?;
+        let path = path
+            .to_str()
+            .ok_or_else(|| Error::NotUtf8 { lossy: path.to_string_lossy().into_owned() })?;
         let options = ["add", "--quiet", "--no-guess-remote", "--end-of-options", path, branch];
         let call = self.call("worktree").options(&options).without_filters(&filters);
         call.bytes().map(|_| ())
@@ -128,9 +128,9 @@ impl Git {
 
     /// Makes git forget a tree whose folder is gone.
     pub fn forget_tree(&self, path: &Path) -> Result<(), Error> {
-        let path = path.to_str().ok_or_else(|| Error::NotUtf8 {
-            lossy: path.to_string_lossy().into_owned(),
-        })?;
+        let path = path
+            .to_str()
+            .ok_or_else(|| Error::NotUtf8 { lossy: path.to_string_lossy().into_owned() })?;
         let options = ["remove", "--force", "--force", "--end-of-options", path];
         self.call("worktree").options(&options).bytes().map(|_| ())
     }

@@ -171,10 +171,13 @@ pub(super) fn bury_dead(workspace: &mut Workspace, tree: &TreeId) -> Result<(), 
         })?;
     let claimed = workspace.look(&Actor::default(), Observed::default(), |view, context| {
         let kept = trees::reasons(view, Some(tree), &Seen::default(), Wish::Collect, context)?;
-        Ok(kept.into_iter().filter_map(|keep| match keep {
-            Keep::Claimed { holder, .. } => Some(holder.session),
-            _ => None,
-        }).collect::<Vec<_>>())
+        Ok(kept
+            .into_iter()
+            .filter_map(|keep| match keep {
+                Keep::Claimed { holder, .. } => Some(holder.session),
+                _ => None,
+            })
+            .collect::<Vec<_>>())
     })?;
     for session in live {
         let there = session.tree == *tree || claimed.contains(&session.session);

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use baton_core::context::{Actor, Observed};
 use baton_core::id::TreeId;
 use baton_core::pattern::fold;
+use baton_core::refusal::Refusal;
+use baton_core::sessions::Session;
 use baton_core::tree::{Identity, Rules, Tree};
 use baton_core::trees::refused::Refused;
 use baton_core::trees::{self, BRANCH_PREFIX, Made, Naming, Plan, Planned};
-use baton_core::refusal::Refusal;
-use baton_core::sessions::Session;
 use baton_core::view::get;
 
 use super::undoing::{default_parent, give_up, repair, undo};
@@ -60,23 +60,31 @@ pub fn new(
     let tree = planned.tree.clone();
     let session = match &actor.session {
         None => None,
-        Some(id) => workspace.look(actor, Observed::default(), |view, _| Ok(get(view, id.as_str())?))?,
+        Some(id) => {
+            workspace.look(actor, Observed::default(), |view, _| Ok(get(view, id.as_str())?))?
+        }
     };
     let mut maker = Maker { clone: &clone, tree: &tree, place: &workspace.place, session, door };
     let made = maker.make(wanted, &rules.trees, &planned);
     let made = made.and_then(|made| {
         clone.stop_here("tree-set-up");
-        workspace.decide_once(actor, Observed::default(), retry.as_ref(), |_| true, |view, context| {
-            trees::finish(view, made, context)
-        })
+        workspace.decide_once(
+            actor,
+            Observed::default(),
+            retry.as_ref(),
+            |_| true,
+            |view, context| trees::finish(view, made, context),
+        )
     });
-    made.map_err(|first| match undo(&clone, &tree).and_then(|()| {
-        clone.stop_here("tree-undone");
-        give_up(workspace, &tree, &first.to_string())
-    }) {
-        Ok(()) => first,
-        Err(second) => {
-            Error::LeftBehind { first: Box::new(first), second: Box::new(second) }.into()
+    made.map_err(|first| {
+        match undo(&clone, &tree).and_then(|()| {
+            clone.stop_here("tree-undone");
+            give_up(workspace, &tree, &first.to_string())
+        }) {
+            Ok(()) => first,
+            Err(second) => {
+                Error::LeftBehind { first: Box::new(first), second: Box::new(second) }.into()
+            }
         }
     })
 }
@@ -227,9 +235,9 @@ impl Maker<'_, '_> {
         let carried = carrying::carry(&self.place.root, path, &admin, &wanted.copy, &rules.copy)?;
         let environment = self.environment();
         let file = admin.join(ENVIRONMENT_FILE);
-        let lines = environment.iter().map(|(name, value)| {
-            format!("export {name}='{}'\n", value.replace('\'', "'\\''"))
-        });
+        let lines = environment
+            .iter()
+            .map(|(name, value)| format!("export {name}='{}'\n", value.replace('\'', "'\\''")));
         fs::write(&file, lines.collect::<String>()).map_err(super::failed("writing the ports"))?;
         fs::set_permissions(&file, fs::Permissions::from_mode(PRIVATE))
             .map_err(super::failed("writing the ports"))?;

@@ -180,16 +180,22 @@ impl Deed<'_> {
         let git = Git::in_repository(&self.clone.dirs.common_dir)?;
         if found.linked.is_some() {
             if found.stands() {
-                return Err(failed("removing the folder")(std::io::ErrorKind::AlreadyExists.into()));
+                return Err(failed("removing the folder")(
+                    std::io::ErrorKind::AlreadyExists.into(),
+                ));
             }
             git.forget_tree(&found.path)?;
         }
         self.clone.stop_here("removal-forgotten");
         removed.branch_removed = self.remove_branch(&git, found, &mut removed.rescued)?;
         self.clone.stop_here("removal-unbranched");
-        workspace.decide_once(actor, Observed::default(), retry, |_| true, |view, context| {
-            trees::gone(view, removed, context)
-        })
+        workspace.decide_once(
+            actor,
+            Observed::default(),
+            retry,
+            |_| true,
+            |view, context| trees::gone(view, removed, context),
+        )
     }
 
     /// Saves what is there, moves it out of the way, looks once more, and deletes it.
@@ -295,11 +301,7 @@ fn save(found: &Found, folder: &Path, admin: &Path) -> Result<Vec<String>, Failu
 }
 
 /// Ends a removal that a death has interrupted: what was not safe yet goes back to its place.
-pub(super) fn resume(
-    workspace: &mut Workspace,
-    clone: &Clone,
-    tree: &Tree,
-) -> Result<(), Failure> {
+pub(super) fn resume(workspace: &mut Workspace, clone: &Clone, tree: &Tree) -> Result<(), Failure> {
     let path = Path::new(&tree.path);
     let Some(admin) = clone.admin_of(path, Some(tree.tree.as_str())) else {
         return Ok(());

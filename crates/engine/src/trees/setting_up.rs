@@ -36,7 +36,9 @@ pub(super) fn run(
     command.current_dir(folder).stdin(std::process::Stdio::null());
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     // Git's own variables would send its git into the repository around us.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_"))
+    {
         command.env_remove(name);
     }
     command.stdout(writer.try_clone().map_err(failed)?).stderr(writer);

@@ -105,8 +105,10 @@ fn ours(clone: &Clone, tree: &Tree) -> Option<PathBuf> {
     let wanted = format!("ref: refs/heads/{}", tree.branch);
     // Before the checkout git writes a HEAD of zeros there.
     let unset = head.trim().bytes().all(|byte| byte == b'0');
-    let ours = head.trim() == wanted || unset || fs::read_to_string(admin.join(crate::place::TREE_FILE))
-        .is_ok_and(|id| id.trim() == tree.tree.as_str());
+    let ours = head.trim() == wanted
+        || unset
+        || fs::read_to_string(admin.join(crate::place::TREE_FILE))
+            .is_ok_and(|id| id.trim() == tree.tree.as_str());
     ours.then_some(admin)
 }
 
