@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use baton_proof::traffic::{self, Ground, Plan, Program};
-use baton_proof::worker::{self, Task};
+use baton_proof::worker::{self, Prize, Task};
 
 const WORKERS: usize = 8;
 const TRAFFIC: Duration = Duration::from_secs(6);
@@ -51,7 +51,7 @@ fn prove(store: Option<&str>) {
 fn race_for_one_path(store: Option<&str>) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let ground = Ground::make(store).unwrap();
-    let score = traffic::race(&ground, &plan(store, RACE, false), 11).unwrap();
+    let score = traffic::race(&ground, &plan(store, RACE, false), Prize::Path, 11).unwrap();
     assert_eq!(score.violations, 0, "{score:?}");
     assert!(score.rounds > 10 && score.refused > 10, "{score:?}");
 }

@@ -129,7 +129,7 @@ fn lesson_21_a_step_that_fails_leaves_nothing() {
             (&["--copy", ".git/config"], "not a path within"),
             (&["--copy", "README.md"], "it is committed"),
             (&["--base", "nowhere"], "there is no commit"),
-            (&["--base", "--output=x"], "there is no commit"),
+            (&["--base=--output=x"], "there is no commit"),
             (&["--task", "t77"], "t77"),
         ] {
             let words = [&["worktree", "new", "x"][..], words].concat();
@@ -444,8 +444,9 @@ fn lesson_31_a_hostile_repository_runs_nothing() {
     std::fs::write(scratch.tree("x").join("--output=pwned"), "x\n").unwrap();
     scratch.baton(&["worktree", "list"]).ok();
     scratch.person_acts(&["worktree", "remove", "x", "--force"]).ok();
-    let name = rescues(&scratch).iter().map(|one| one["name"].as_str().unwrap().to_owned());
-    let name = name.into_iter().find(|name| name.ends_with("/changes")).unwrap();
+    let kept = rescues(&scratch);
+    let mut names = kept.iter().map(|one| one["name"].as_str().unwrap().to_owned());
+    let name = names.find(|name| name.ends_with("/changes")).unwrap();
     scratch.baton(&["rescue", "show", &name]).ok();
     scratch.acts(&otter, &["rescue", "restore", &name]).ok();
     assert!(scratch.root().join("--output=pwned").exists());
@@ -468,7 +469,15 @@ fn a_tree_with_submodules_is_made_and_removed() {
     std::fs::write(scratch.tree("x").join("sub/README.md"), "changed in the submodule\n").unwrap();
     let said = scratch.acts(&otter, &["worktree", "remove", "x"]).refused(1);
     assert!(said.err.contains("uncommitted changes"), "{said:?}");
-    scratch.in_tree("x/sub", &["checkout", "-q", "."]);
+    scratch.in_tree("x/sub", &["commit", "-qam", "only here"]);
+    for said in [
+        scratch.acts(&otter, &["worktree", "remove", "x"]),
+        scratch.person_acts(&["worktree", "remove", "x", "--force"]),
+    ] {
+        assert!(said.refused(1).err.contains("the submodule sub has commits"), "even by force");
+    }
+    scratch.in_tree("x/sub", &["push", "-q", "origin", "HEAD:refs/heads/pushed"]);
+    scratch.in_tree("x/sub", &["checkout", "-q", "HEAD~1"]);
     scratch.acts(&otter, &["worktree", "remove", "x"]).ok();
     scratch.nothing_left_but_rescues();
 }
@@ -492,7 +501,7 @@ fn numbers_never_collide_across_trees_and_sessions() {
         assert_eq!(next(&["--width", "6"]), "000010");
         assert_eq!(next(&["--claim"]), "0011");
         let bob = scratch.session("bob");
-        scratch.acts(&bob, &["check", "db/0011_bob.sql"]).refused(1);
+        assert_eq!(scratch.acts(&bob, &["check", "db/0011_bob.sql"]).code, 1);
         let racers: Vec<_> =
             (0..8).map(|_| scratch.begins(&bob, &["next-number", "./db/"])).collect();
         let mut given: Vec<String> = racers

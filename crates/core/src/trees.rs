@@ -288,6 +288,9 @@ pub struct Seen {
     pub target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked: Option<String>,
+    /// Submodules with commits that are nowhere else; they would go with the tree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub submodules: Vec<String>,
     /// Processes that work there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Working>,
@@ -331,6 +334,7 @@ pub fn reasons(
     if let Some(first) = seen.dirty.first().cloned() {
         reasons.push(Keep::Dirty { count: seen.dirty.len(), first });
     }
+    reasons.extend(seen.submodules.iter().cloned().map(|path| Keep::Submodule { path }));
     reasons.extend(seen.unfinished.clone().map(|what| Keep::Unfinished { what }));
     if seen.unmerged > 0 && !seen.landed {
         reasons.push(Keep::Unmerged { commits: seen.unmerged });

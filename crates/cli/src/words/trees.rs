@@ -71,6 +71,10 @@ pub(crate) fn keep_words(keep: &Keep) -> (String, String) {
         Keep::Unfinished { what } => {
             (format!("{} is going on in it", shown(what)), "git -C TREE status")
         }
+        Keep::Submodule { path } => (
+            format!("the submodule {} has commits that are nowhere else", shown(path)),
+            "push them from there first",
+        ),
         Keep::Unmerged { commits } => {
             (format!("{commits} commits on it are on no other branch"), "merge its branch first")
         }

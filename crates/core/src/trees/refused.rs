@@ -22,6 +22,10 @@ pub enum Keep {
         count: usize,
         first: String,
     },
+    /// Commits of a submodule that are only in this tree, and would not be saved with it.
+    Submodule {
+        path: String,
+    },
     /// A merge or rebase is going on in it.
     Unfinished {
         what: String,
@@ -65,7 +69,7 @@ pub enum Keep {
 impl Keep {
     /// Does the word of a person weigh more?
     pub fn yields_to_a_person(&self) -> bool {
-        !matches!(self, Self::Main | Self::BeingMade { .. })
+        !matches!(self, Self::Main | Self::BeingMade { .. } | Self::Submodule { .. })
     }
 }
 
@@ -103,7 +107,9 @@ impl Refused {
                 Keep::Main => "main_tree",
                 Keep::Dirty { .. } => "dirty",
                 Keep::Unfinished { .. } => "unfinished",
-                Keep::Unmerged { .. } | Keep::NotLanded { .. } => "unmerged",
+                Keep::Unmerged { .. } | Keep::NotLanded { .. } | Keep::Submodule { .. } => {
+                    "unmerged"
+                }
                 Keep::Claimed { .. } => "claimed",
                 Keep::InUse { .. } | Keep::Process { .. } => "in_use",
                 Keep::Locked { .. } => "locked_tree",

@@ -146,6 +146,26 @@ impl Git {
         call.text()?.trim().parse().map_err(|_| Error::Unexpected { command })
     }
 
+    /// Submodules that are checked out here.
+    pub fn submodules(&self) -> Result<Vec<String>, Error> {
+        let output = self.call("ls-files").options(&["-s", "-z"]).bytes()?;
+        let text = String::from_utf8_lossy(&output);
+        let links = text.split_terminator('\0').filter_map(|line| {
+            let (about, path) = line.split_once('\t')?;
+            about.starts_with("160000 ").then(|| path.to_owned())
+        });
+        Ok(links.filter(|path| self.folder().join(path).join(".git").exists()).collect())
+    }
+
+    /// Has this repository commits, on a branch or checked out, that no remote had when it was
+    /// last asked?
+    pub fn has_own_commits(&self) -> Result<bool, Error> {
+        let mut options = vec!["--max-count=1", "--branches", "--tags"];
+        options.extend(self.head()?.is_some().then_some("HEAD"));
+        options.extend(["--not", "--remotes"]);
+        Ok(!self.call("rev-list").options(&options).bytes()?.is_empty())
+    }
+
     /// How many commits `tip` has that `base` has not, and the other way round.
     pub fn ahead_behind(&self, tip: &Oid, base: &Oid) -> Result<(u64, u64), Error> {
         let range = format!("{base}...{tip}");

@@ -123,6 +123,7 @@ impl Lookout {
         }
         if tree.stands() {
             seen.dirty = dirt(&tree.path, tree.admin.as_deref())?.1;
+            seen.submodules = with_own_commits(&tree.path)?;
             seen.unfinished = tree.admin.as_deref().and_then(unfinished);
             seen.processes = self.standing.below(&tree.path);
         }
@@ -138,7 +139,10 @@ impl Lookout {
 /// What differs from HEAD, and which of it is somebody's work: copies that are as they were
 /// carried in are not, and changed ones are, also where git ignores them.
 pub(super) fn dirt(root: &Path, admin: Option<&Path>) -> Result<(Status, Vec<String>), Failure> {
-    let mut status = Git::in_tree(root)?.status(&[String::new()])?;
+    let git = Git::in_tree(root)?;
+    let mut asked = git.submodules()?;
+    asked.push(String::new());
+    let mut status = git.status(&asked)?;
     let carried = admin.map(|admin| Carried::look(root, admin)).unwrap_or_default();
     status.changed.retain(|changed| !carried.same.contains(&changed.path));
     let mut dirty: Vec<String> = status.paths().into_iter().map(str::to_owned).collect();
@@ -146,6 +150,17 @@ pub(super) fn dirt(root: &Path, admin: Option<&Path>) -> Result<(Status, Vec<Str
     dirty.sort_unstable();
     dirty.dedup();
     Ok((status, dirty))
+}
+
+/// The submodules of a linked tree are repositories of its own, which go with it.
+pub(super) fn with_own_commits(root: &Path) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    for path in Git::in_tree(root)?.submodules()? {
+        if Git::in_tree(&root.join(&path))?.has_own_commits()? {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// What git is in the middle of.
