@@ -49,6 +49,11 @@ Shared:
   note       Write down a decision, a lesson or progress
   notes      Read what was written down, newest last
 
+Trees:
+  worktree   new, list, remove, gc: a working tree with a branch of its own
+  rescue     list, show, restore: work that was saved before it could be lost
+  next-number    The next number of a folder, such as migrations, handed out once
+
 Sessions:
   session    start, end, list, whoami
   person     Make a token that proves a person where there is no terminal
@@ -177,6 +182,17 @@ pub(crate) enum Command {
     Note(api::shared::Note),
     /// Read what was written down, newest last
     Notes(api::shared::Notes),
+    /// Working trees with a branch of their own
+    #[command(subcommand)]
+    Worktree(crate::commands::worktree::Worktree),
+    /// Work that was saved before anybody could lose it
+    #[command(subcommand)]
+    Rescue(crate::commands::rescue::Rescue),
+    /// The next number of a folder, such as migrations, handed out once
+    ///
+    /// Numbers in every working tree, in the branch where work lands and in Baton's branches count,
+    /// and numbers that were handed out before.
+    NextNumber(api::trees::NextNumber),
     /// Start, end and list sessions
     #[command(subcommand)]
     Session(crate::commands::session::Session),

@@ -20,10 +20,12 @@ pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod notes;
+pub(crate) mod numbers;
 pub(crate) mod once;
 pub(crate) mod person;
 pub(crate) mod policy;
 pub(crate) mod reference;
+pub(crate) mod rescue;
 pub(crate) mod session;
 pub(crate) mod state;
 pub(crate) mod status;
@@ -31,6 +33,7 @@ pub(crate) mod store;
 pub(crate) mod suggestions;
 pub(crate) mod task;
 pub(crate) mod vote;
+pub(crate) mod worktree;
 
 /// Serves one command line.
 pub(crate) fn run(line: CommandLine) -> ExitCode {
@@ -66,6 +69,9 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
         Command::Note(wanted) => notes::add(&mut Desk::open_to_act(common)?, &wanted),
         Command::Notes(wanted) => notes::list(&mut Desk::open(common)?, &wanted),
+        Command::Worktree(wanted) => worktree::run(common, &wanted),
+        Command::Rescue(wanted) => rescue::run(common, &wanted),
+        Command::NextNumber(wanted) => numbers::next(&mut Desk::open_to_act(common)?, &wanted),
         Command::Session(wanted) => session::run(common, &wanted),
         Command::Person(wanted) => person::run(common, &wanted),
         Command::Init(wanted) => init::run(common, &wanted),

@@ -19,6 +19,9 @@ pub(crate) use shared::running;
 mod gates;
 mod shared;
 mod suggestions;
+mod trees;
+
+pub(crate) use trees::keep_words;
 
 /// A failure, ready to be said.
 #[derive(Debug)]
@@ -69,6 +72,7 @@ impl From<Failure> for Problem {
         let exit = exit_of(failure.class());
         let (code, message, next, details) = match &failure {
             Failure::Refused(refusal) => return refused(refusal, exit),
+            Failure::Tree(error) => return trees::problem(error, exit),
             Failure::Store(error) => {
                 let (code, next) = store_words(error);
                 (code, chain(error), next, json!({}))
@@ -284,6 +288,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         }
         Refusal::Suggestion(refused) => {
             let (message, next, details) = suggestions::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Tree(refused) => {
+            let (message, next, details) = trees::of(refused);
             problem(message, next, details)
         }
         Refusal::Gate(refused) => {

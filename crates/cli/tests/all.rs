@@ -64,6 +64,8 @@ mod subagents;
 mod suggestions;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod worktrees;
 
 #[test]
 fn no_test_file_is_forgotten() {

@@ -131,6 +131,11 @@ fn the_guide_to_handoffs_runs() {
 }
 
 #[test]
+fn the_guide_to_working_trees_runs() {
+    run("worktrees.md", &Scratch::workspace());
+}
+
+#[test]
 fn the_life_of_a_task_runs() {
     run("tasks.md", &Scratch::workspace());
 }

@@ -10,12 +10,13 @@ use crate::claim::{Claim, Holder, Leftover};
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
-    ClaimId, GateId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, Token, WaiterId,
+    ClaimId, GateId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, Token, TreeId, WaiterId,
 };
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::notes::Note;
 use crate::notices::Notice;
+use crate::numbers::Counter;
 use crate::once::{self, Runner};
 use crate::operations::Operation;
 use crate::resource::Resource;
@@ -29,6 +30,8 @@ use crate::task::{self, Move, Standing, Submission, Task, Verdict};
 use crate::tasks::editing::Edit;
 use crate::tasks::evidence::{CheckRun, Shown};
 use crate::time::{Moment, Span};
+use crate::tree::Tree;
+use crate::trees::Removed;
 use crate::votes::Vote;
 use crate::waiting::Waiter;
 use crate::zones::Policy;
@@ -325,6 +328,27 @@ pub enum Event {
 
     NoteAdded {
         note: Note,
+    },
+
+    /// A working tree is about to be made.
+    TreePlanned {
+        tree: Tree,
+    },
+    TreeMade {
+        tree: TreeId,
+        at: Moment,
+    },
+    /// It could not be made, and nothing of it is left.
+    TreeGivenUp {
+        tree: TreeId,
+        why: String,
+    },
+    TreeRemoved {
+        removed: Removed,
+    },
+    /// The next number of a folder belongs to somebody.
+    NumberGiven {
+        counter: Counter,
     },
 
     GateOpened {

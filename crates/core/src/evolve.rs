@@ -11,6 +11,7 @@ use crate::operations::Operation;
 use crate::sessions::{Life, Session};
 use crate::suggestions::{Answer, Suggestion};
 use crate::time::Moment;
+use crate::tree::{Stage, Tree};
 use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
@@ -31,6 +32,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Review => tasks::review(records, event),
         Room::Suggestion => evolve_suggestion(records, event),
         Room::Gate => gates::evolve(records, event),
+        Room::Tree => evolve_tree(records, event),
         Room::Shared => shared::evolve(records, event),
     }
 }
@@ -164,6 +166,22 @@ fn evolve_suggestion(records: &mut dyn Records, event: &Event) -> Result<(), Unr
             change(records, from.as_str(), Claim::answered)?;
             change(records, to.as_str(), |claim: &mut Claim| claim.suggestions += 1)
         }
+        _ => Ok(()),
+    }
+}
+
+fn evolve_tree(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::TreePlanned { tree } => put(records, tree),
+        Event::TreeMade { tree, .. } => {
+            change(records, tree.as_str(), |tree: &mut Tree| tree.stage = Stage::Made)
+        }
+        Event::TreeGivenUp { tree, .. } => records.delete(Tree::KIND, tree.as_str()),
+        Event::TreeRemoved { removed } => match &removed.tree {
+            Some(tree) => records.delete(Tree::KIND, tree.as_str()),
+            None => Ok(()),
+        },
+        Event::NumberGiven { counter } => put(records, counter),
         _ => Ok(()),
     }
 }

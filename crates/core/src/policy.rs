@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::refusal::Refusal;
 use crate::state;
 use crate::tasks::evidence;
+use crate::tree;
 use crate::view::{View, get};
 use crate::zones::{OnExhausted, Policy, Zone};
 
@@ -88,6 +89,9 @@ pub struct Difference {
     /// What must be shown before a task is done, where that changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceChange>,
+    /// How working trees are made, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trees: Option<tree::Rules>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +139,7 @@ impl Difference {
             state_removed,
             on_exhausted,
             evidence,
+            trees: (old.trees != new.trees).then(|| new.trees.clone()),
         }
     }
 

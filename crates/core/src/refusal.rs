@@ -13,7 +13,7 @@ use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
-use crate::{handoffs, once, state, suggestions};
+use crate::{handoffs, once, state, suggestions, trees};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,6 +102,8 @@ pub enum Refusal {
     #[error(transparent)] // It is the whole answer; nothing is to be added to it.
     State(Box<state::Refused>),
     #[error(transparent)] // As above.
+    Tree(Box<trees::refused::Refused>),
+    #[error(transparent)] // As above.
     Once(Box<once::Refused>),
 
     #[error("the store could not be read")]
@@ -149,6 +151,7 @@ impl Refusal {
             Self::Suggestion(refused) if refused.is_usage() => Class::Usage,
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
+            Self::Tree(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
             _ => Class::Refused,
         }
@@ -186,6 +189,7 @@ impl Refusal {
             Self::Suggestion(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
+            Self::Tree(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",
         }
     }

@@ -12,7 +12,8 @@ use crate::handoff::Handoff;
 use crate::state::State;
 use crate::state::drafts::Draft;
 use crate::{
-    claim, gate, notes, notices, once, operations, sessions, suggestions, task, votes, waiting,
+    claim, gate, notes, notices, numbers, once, operations, sessions, suggestions, task, tree,
+    votes, waiting,
 };
 
 /// The kind of a record: one per noun.
@@ -41,6 +42,8 @@ pub const KINDS: &[Kind] = &[
     task::tally::Tally::KIND,
     State::KIND,
     Draft::KIND,
+    numbers::Counter::KIND,
+    tree::Tree::KIND,
     waiting::Waiter::KIND,
     crate::zones::Policy::KIND,
 ];
@@ -133,6 +136,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         task::Task::KIND => of::<task::Task>(body),
         State::KIND => of::<State>(body),
         Draft::KIND => of::<Draft>(body),
+        tree::Tree::KIND => of::<tree::Tree>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }

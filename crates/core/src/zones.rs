@@ -13,6 +13,7 @@ use crate::resource::{NAME_BYTES_MAX, Resource, name_character};
 use crate::state;
 use crate::tasks::evidence;
 use crate::time::Moment;
+use crate::tree;
 use crate::view::{Index, Kind, Record};
 
 /// Names of serial zones begin with this.
@@ -59,6 +60,9 @@ pub struct Policy {
     /// What must be shown before a task is done.
     #[serde(default, skip_serializing_if = "evidence::Rules::is_empty")]
     pub evidence: evidence::Rules,
+    /// How working trees are made.
+    #[serde(default, skip_serializing_if = "tree::Rules::is_default")]
+    pub trees: tree::Rules,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
     pub approved_at: Moment,

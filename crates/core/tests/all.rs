@@ -38,6 +38,7 @@ mod suggestions;
 mod task_events;
 mod task_model;
 mod tasks;
+mod trees;
 mod waiting;
 mod world;
 mod zones;

@@ -137,6 +137,11 @@ fn policy() -> Policy {
     Policy {
         zones: vec![Zone { paths: resources(["db/"]), policy: Rule::Serial }],
         capacities: [("gpu".to_owned(), 2)].into(),
+        trees: baton_core::tree::Rules {
+            dir: Some("../trees".to_owned()),
+            copy: vec![".env".to_owned()],
+            identity: baton_core::tree::Identity::Person,
+        },
         source_hash: "hash".to_owned(),
         approved_at: START,
         tasks: TaskRules { on_exhausted: OnExhausted::Role("senior".to_owned()) },
@@ -213,6 +218,7 @@ fn every_kind() -> Vec<Event> {
     events.extend(shared());
     events.extend(handoff_events::samples(&holder()));
     events.extend(crate::review_events::all());
+    events.extend(crate::trees::samples());
     events
 }
 

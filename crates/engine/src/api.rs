@@ -16,6 +16,7 @@ pub mod reviews;
 pub mod shared;
 pub mod suggestions;
 pub mod tasks;
+pub mod trees;
 
 /// Takes a claim on paths and named resources, all or nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]

@@ -22,6 +22,7 @@ use crate::failure::Failure;
 mod done;
 mod state;
 mod tasks;
+pub(crate) mod worktree;
 
 pub const FILE_NAME: &str = "baton.toml";
 /// A policy is read by every hook: it stays small.
@@ -46,6 +47,8 @@ struct File {
     done: done::DoneEntry,
     #[serde(default)]
     queue: done::QueueEntry,
+    #[serde(default)]
+    worktree: worktree::WorktreeEntry,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -102,8 +105,8 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let Policy { zones, capacities, state, tasks, evidence, .. } = policy;
-    let said = (zones, capacities, state, tasks, evidence);
+    let Policy { zones, capacities, state, tasks, evidence, trees, .. } = policy;
+    let said = (zones, capacities, state, tasks, evidence, trees);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -119,6 +122,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         state: source.state(&file.state)?,
         tasks: source.tasks(&file.tasks)?,
         evidence: source.evidence(&file.done, &file.queue)?,
+        trees: source.trees(&file.worktree)?,
         source_hash: hash(text),
         approved_at,
     })
@@ -240,7 +244,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `colour`; there are `zone, resource, state, tasks, done, queue`
+        1: unknown key `colour`; there are `zone, resource, state, tasks, done, queue, worktree`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

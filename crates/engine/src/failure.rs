@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use baton_core::refusal::{Class, Refusal};
 use baton_core::resource::Resource;
 
-use crate::{archive, export, git, place, store};
+use crate::{archive, export, git, place, store, trees};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -59,6 +59,8 @@ pub enum Failure {
     PersonToken { path: PathBuf, why: &'static str },
     #[error("several agents are named by the environment: {}", clients.join(", "))]
     SeveralAgents { clients: Vec<String> },
+    #[error(transparent)] // What it says is the whole answer.
+    Tree(Box<trees::Error>),
     #[error("{doing}: {path}")]
     File { doing: &'static str, path: PathBuf, source: std::io::Error },
 }
@@ -67,6 +69,10 @@ impl Failure {
     pub fn class(&self) -> Class {
         match self {
             Self::Refused(refusal) => refusal.class(),
+            Self::Tree(error) if matches!(**error, trees::Error::LeftBehind { .. }) => {
+                Class::Unanswered
+            }
+            Self::Tree(_) => Class::Refused,
             Self::Path(place::identity::Error::Outside { .. }) => Class::Refused,
             Self::Path(place::identity::Error::GitDir { .. }) => Class::Refused,
             Self::Path(place::identity::Error::Unreadable { .. }) => Class::Unanswered,

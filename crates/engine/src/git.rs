@@ -12,6 +12,7 @@ mod rescue;
 mod run;
 #[cfg(test)]
 mod tests;
+mod trees;
 mod write;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use read::{Changed, Commit, Status};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;
+pub use trees::{Kept, Linked};
 pub use write::Author;
 
 /// The oldest git whose options we use.

@@ -9,6 +9,7 @@ use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::state::rules::Rule;
 use baton_core::tasks::evidence::Rules;
 use baton_core::time::Moment;
+use baton_core::tree;
 use baton_core::zones::{Policy, TaskRules, Zone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,8 @@ pub struct Shown {
     pub tasks: TaskRules,
     #[serde(default, skip_serializing_if = "Rules::is_empty")]
     pub evidence: Rules,
+    #[serde(default, skip_serializing_if = "tree::Rules::is_default")]
+    pub trees: tree::Rules,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Moment>,
     pub on_disk: OnDisk,
@@ -85,6 +88,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         tasks: in_force.tasks,
         state: in_force.state,
         evidence: in_force.evidence,
+        trees: in_force.trees,
         approved_at: current.map(|current| current.approved_at),
         on_disk,
         difference,

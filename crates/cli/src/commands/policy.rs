@@ -12,6 +12,7 @@ use baton_core::policy::{Approved, Change, Difference, Standing};
 use baton_core::refusal::Refusal;
 use baton_core::state::rules::{Owner, Rule};
 use baton_core::tasks::evidence::Rules;
+use baton_core::tree::Identity;
 use baton_core::zones::Zone;
 use baton_engine::failure::Failure;
 use baton_engine::policy::{self, OnDisk, Shown};
@@ -117,6 +118,9 @@ fn shown_words(found: &Shown, colour: bool) -> String {
         let _ = writeln!(text, "state {}", state_words(rule));
     }
     text.push_str(&evidence_words(&found.evidence, ""));
+    if !found.trees.is_default() {
+        let _ = writeln!(text, "working trees: {}", tree_words(&found.trees));
+    }
     let (sentence, next) = match found.on_disk {
         OnDisk::Same => ("baton.toml here says the same".to_owned(), None),
         OnDisk::Missing => ("there is no baton.toml in this tree".to_owned(), None),
@@ -182,6 +186,20 @@ fn evidence_words(rules: &Rules, sign: &str) -> String {
     text
 }
 
+fn tree_words(rules: &baton_core::tree::Rules) -> String {
+    let dir = rules.dir.as_deref().map_or("beside the repository".to_owned(), shown);
+    let identity = match rules.identity {
+        Identity::Agent => "commits by the agent",
+        Identity::Person => "commits by the person",
+        Identity::Off => "commits as everywhere",
+    };
+    let copied = match rules.copy.is_empty() {
+        true => "nothing".to_owned(),
+        false => shown(&rules.copy.join(", ")),
+    };
+    format!("in {dir}, {copied} copied, {identity}")
+}
+
 fn difference_words(difference: &Difference, colour: bool) -> String {
     let mut text = String::new();
     let mut line = |sign: &str, tint, zone: &Zone| {
@@ -212,6 +230,9 @@ fn difference_words(difference: &Difference, colour: bool) -> String {
                 let _ = writeln!(text, "  {}", paint(line, tint, colour));
             }
         }
+    }
+    if let Some(trees) = &difference.trees {
+        let _ = writeln!(text, "  working trees: {}", tree_words(trees));
     }
     for change in &difference.capacities {
         let amount =

@@ -39,6 +39,8 @@ pub enum Room {
     Review,
     Gate,
     Suggestion,
+    /// Working trees, and numbers that are handed out.
+    Tree,
     Shared,
 }
 
@@ -137,6 +139,11 @@ kinds! {
     SuggestionAnswered "suggestion_answered" Suggestion Power,
     SuggestionMoved "suggestion_moved" Suggestion Power,
     NoteAdded "note_added" Shared Power,
+    TreePlanned "tree_planned" Tree Power,
+    TreeMade "tree_made" Tree Power,
+    TreeGivenUp "tree_given_up" Tree Power,
+    TreeRemoved "tree_removed" Tree Power,
+    NumberGiven "number_given" Tree Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,
     SnapshotTaken "snapshot_taken" Nothing Power,

@@ -18,7 +18,7 @@ impl Git {
     ) -> Result<Result<(), String>, Error> {
         let mut options = vec!["--check"];
         options.extend(reverse.then_some("--reverse"));
-        match self.patch(&options, patch, strip) {
+        match self.patch(&options, patch.as_bytes(), strip) {
             Ok(()) => Ok(Ok(())),
             Err(Error::Failed { message, .. }) => Ok(Err(message)),
             Err(other) => Err(other),
@@ -27,15 +27,24 @@ impl Git {
 
     /// Applies a patch to the files of the tree: all of it, or nothing.
     pub fn apply(&self, patch: &str, strip: u8) -> Result<(), Error> {
-        self.patch(&[], patch, strip)
+        self.patch(&[], patch.as_bytes(), strip)
     }
 
-    fn patch(&self, options: &[&str], patch: &str, strip: u8) -> Result<(), Error> {
+    /// Applies a patch of any bytes, all of it or nothing; what git says against it, when not.
+    pub fn apply_bytes(&self, patch: &[u8]) -> Result<Result<(), String>, Error> {
+        match self.patch(&[], patch, 1) {
+            Ok(()) => Ok(Ok(())),
+            Err(Error::Failed { message, .. }) => Ok(Err(message)),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn patch(&self, options: &[&str], patch: &[u8], strip: u8) -> Result<(), Error> {
         let filters = self.own_filters()?;
         let strip = format!("-p{strip}");
         let call = self.call("apply").options(options);
         let call = call.options(&["--whitespace=nowarn", &strip, "-"]);
-        call.without_filters(&filters).input(patch.as_bytes().to_vec()).bytes().map(|_| ())
+        call.without_filters(&filters).input(patch.to_vec()).bytes().map(|_| ())
     }
 
     /// A hash of the whole tree as it is, uncommitted changes included and ignored files not: two

@@ -129,7 +129,12 @@ impl Git {
     }
 
     /// Moves a reference from what we saw to the new commit, or not at all.
-    fn move_reference(&self, name: &str, to: &Oid, from: Option<&Oid>) -> Result<(), Error> {
+    pub(super) fn move_reference(
+        &self,
+        name: &str,
+        to: &Oid,
+        from: Option<&Oid>,
+    ) -> Result<(), Error> {
         let before = from.map_or_else(|| to.zero(), |from| from.as_str().to_owned());
         let options = ["--no-deref", "--end-of-options", name, to.as_str(), &before];
         match self.call("update-ref").options(&options).bytes() {

@@ -18,6 +18,7 @@ mod parts;
 mod shared;
 mod suggestions;
 mod tasks;
+mod trees;
 
 /// `2026-11-15 21:33:40Z  1.42  amber-otter claimed src/a.rs`.
 pub(super) fn line(told: &Told, colour: bool) -> String {
@@ -52,6 +53,7 @@ fn sentence(told: &Told, colour: bool) -> String {
         Room::Handoff => handoffs::sentence(event, &actor, &who),
         Room::Suggestion => suggestions::sentence(event, &actor, &who),
         Room::Review | Room::Gate => gates::sentence(event, &actor, &who),
+        Room::Tree => trees::sentence(event, &actor, &who),
         Room::Shared => shared::sentence(event, &actor, &who),
         Room::Workspace | Room::Nothing => of_workspace(told, event, &actor),
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 pub(super) fn all() -> Value {
     let mut generator = SchemaGenerator::default();
-    let nouns = [claims, sessions, tasks, handoffs, gates, shared];
+    let nouns = [claims, sessions, tasks, handoffs, gates, shared, trees];
     let objects = nouns.iter().filter_map(|noun| match noun(&mut generator) {
         Value::Object(replies) => Some(replies),
         _ => None,
@@ -141,5 +141,24 @@ fn shared(generator: &mut SchemaGenerator) -> Value {
         "once": generator.subschema_for::<crate::commands::once::Reply>(),
         "note": generator.subschema_for::<Noted>(),
         "notes": generator.subschema_for::<Notes>(),
+    })
+}
+
+fn trees(generator: &mut SchemaGenerator) -> Value {
+    use baton_core::numbers::Given;
+    use baton_core::trees::{Made, Removed};
+    use baton_engine::rescuing::{RescueList, Restored, ShownRescue};
+    use baton_engine::trees::looking::TreeList;
+    use baton_engine::trees::removing::Collected;
+
+    json!({
+        "worktree new": generator.subschema_for::<Made>(),
+        "worktree list": generator.subschema_for::<TreeList>(),
+        "worktree remove": generator.subschema_for::<Removed>(),
+        "worktree gc": generator.subschema_for::<Collected>(),
+        "rescue list": generator.subschema_for::<RescueList>(),
+        "rescue show": generator.subschema_for::<ShownRescue>(),
+        "rescue restore": generator.subschema_for::<Restored>(),
+        "next-number": generator.subschema_for::<Given>(),
     })
 }
