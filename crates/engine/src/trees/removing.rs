@@ -323,12 +323,12 @@ pub(super) fn resume(workspace: &mut Workspace, clone: &Clone, tree: &Tree) -> R
     }
     let git = Git::in_repository(&clone.dirs.common_dir)?;
     git.forget_tree(path)?;
-    let mut rescued: Vec<String> = git
+    let rescued: Vec<String> = git
         .kept_below(&format!("{RESCUE_PREFIX}/{}/", tree.tree))?
         .into_iter()
         .map(|kept| kept.name)
         .collect();
-    finish(workspace, &git, tree, &mut rescued)
+    finish(workspace, &git, tree, &rescued)
 }
 
 /// The branch and the record of a tree whose folder is gone for good.
@@ -336,14 +336,14 @@ fn finish(
     workspace: &mut Workspace,
     git: &Git,
     tree: &Tree,
-    rescued: &mut Vec<String>,
+    rescued: &[String],
 ) -> Result<(), Failure> {
     let mut removed = Removed {
         tree: Some(tree.tree.clone()),
         path: tree.path.clone(),
         branch: Some(tree.branch.clone()),
         branch_removed: false,
-        rescued: rescued.clone(),
+        rescued: rescued.to_vec(),
         at: Moment::default(),
     };
     if let Some(tip) = git.branch(&tree.branch)?
