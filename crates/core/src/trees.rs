@@ -331,10 +331,10 @@ pub fn reasons(
         reasons.push(Keep::NotOurs);
     }
     reasons.extend(seen.locked.clone().map(|why| Keep::Locked { why }));
+    reasons.extend(seen.submodules.iter().cloned().map(|path| Keep::Submodule { path }));
     if let Some(first) = seen.dirty.first().cloned() {
         reasons.push(Keep::Dirty { count: seen.dirty.len(), first });
     }
-    reasons.extend(seen.submodules.iter().cloned().map(|path| Keep::Submodule { path }));
     reasons.extend(seen.unfinished.clone().map(|what| Keep::Unfinished { what }));
     if seen.unmerged > 0 && !seen.landed {
         reasons.push(Keep::Unmerged { commits: seen.unmerged });

@@ -100,13 +100,13 @@ fn find(git: &Git, name: &str) -> Result<Kept, Failure> {
 /// where it left the branch that work lands in.
 fn below(workspace: &mut Workspace, git: &Git, kept: &Kept) -> Result<Option<Oid>, Failure> {
     if !is_branch(kept) {
-        return Ok(git.parent(&kept.commit)?);
+        return Ok(git.below_rescue(&kept.commit)?);
     }
     let named = crate::policy::in_force(workspace)?.and_then(|policy| policy.evidence.target);
     let target = git.target(named.as_deref())?.and_then(|(_, tips)| tips.into_iter().next());
     match target {
         Some(target) => Ok(git.merge_base(&kept.commit, &target)?),
-        None => Ok(git.parent(&kept.commit)?),
+        None => Ok(None),
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Remove {
     /// Which one: its folder, its branch or its task
     #[arg(value_name = "PATH|BRANCH|TASK")]
     pub which: String,
-    /// Even if it is dirty, unmerged, claimed or in use (a person's right); it is saved all the same
+    /// Even if dirty, unmerged, claimed or in use (a person's right); it is saved all the same
     #[arg(long)]
     #[serde(default)]
     pub force: bool,

@@ -224,6 +224,22 @@ fn a_folder_and_a_file_may_take_each_others_place() {
 }
 
 #[test]
+fn a_rescue_upon_a_rescue_still_shows_all_that_was_changed() {
+    let scratch = Scratch::committed();
+    let git = scratch.wrapper();
+    let head = git.head().unwrap();
+    let reference = "refs/baton/rescue/twice";
+    scratch.write("a.txt", "first\n");
+    rescue(&git, &["a.txt"], reference, "one").unwrap().unwrap();
+    scratch.write("dir/b.txt", "second\n");
+    let last = rescue(&git, &["dir/b.txt"], reference, "two").unwrap().unwrap();
+    assert_eq!(git.below_rescue(&last).unwrap(), head);
+    let patch = git.patch_between(head.as_ref(), &last).unwrap();
+    let patch = String::from_utf8(patch).unwrap();
+    assert!(patch.contains("+first") && patch.contains("+second"), "{patch}");
+}
+
+#[test]
 fn many_rescues_are_one_call() {
     let scratch = Scratch::committed();
     scratch.write("a.txt", "x");

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use super::read::oid_in;
 use super::{Error, Git, Oid};
 
+/// How many rescues one may stand on another.
+const RESCUES_MAX: usize = 10_000;
+
 /// A tree as git lists it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Linked {
@@ -243,9 +246,18 @@ impl Git {
         Ok(text.lines().filter_map(one).collect())
     }
 
-    /// The first parent of a commit.
-    pub fn parent(&self, commit: &Oid) -> Result<Option<Oid>, Error> {
-        self.resolve(&format!("{commit}^1"))
+    /// The commit that saved changes were made upon: the first below them that is not a rescue
+    /// itself, since a later rescue under the same name stands on an earlier one.
+    pub fn below_rescue(&self, commit: &Oid) -> Result<Option<Oid>, Error> {
+        let count = format!("--max-count={RESCUES_MAX}");
+        let options = ["--first-parent", "--format=tformat:%H %ce", "--no-show-signature", &count];
+        let call = self.call("log").options(&options).options(&[commit.as_str(), "--"]);
+        let output = call.bytes()?;
+        let text = String::from_utf8_lossy(&output);
+        let baton = super::Author::baton().email;
+        let found = text.lines().filter_map(|line| line.split_once(' '));
+        let found = found.skip_while(|(_, email)| *email == baton).map(|(oid, _)| Oid::parse(oid));
+        Ok(found.flatten().next())
     }
 
     /// Where two histories part.

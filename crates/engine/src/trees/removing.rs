@@ -203,15 +203,20 @@ impl Deed<'_> {
         removed.rescued.extend(save(found, &found.path, admin)?);
         self.clone.stop_here("removal-saved");
         let aside = aside_of(&found.path, admin);
-        fs::rename(&found.path, &aside).map_err(failed("moving the tree aside"))?;
-        self.clone.stop_here("removal-aside");
-        let late = dirt(&aside, Some(admin)).and_then(|(_, dirty)| {
+        // A submodule finds its files by its place: such a tree is looked at before it is moved.
+        let stays = !Git::in_tree(&found.path)?.submodules()?.is_empty();
+        if !stays {
+            fs::rename(&found.path, &aside).map_err(failed("moving the tree aside"))?;
+            self.clone.stop_here("removal-aside");
+        }
+        let folder = if stays { &found.path } else { &aside };
+        let late = dirt(folder, Some(admin)).and_then(|(_, dirty)| {
             if let (Some(first), false) = (dirty.first(), self.force) {
                 let keep = Keep::Dirty { count: dirty.len(), first: first.clone() };
                 let path = found.path.to_string_lossy().into_owned();
                 return Err(Refusal::from(Refused::Kept { path, keep }).into());
             }
-            save(found, &aside, admin)
+            save(found, folder, admin)
         });
         match late {
             Ok(rescued) => {
@@ -219,10 +224,14 @@ impl Deed<'_> {
                 let new: Vec<String> = new.collect();
                 removed.rescued.extend(new);
             }
+            Err(failure) if stays => return Err(failure),
             Err(failure) => {
                 fs::rename(&aside, &found.path).map_err(failed("moving the tree back"))?;
                 return Err(failure);
             }
+        }
+        if stays {
+            fs::rename(&found.path, &aside).map_err(failed("moving the tree aside"))?;
         }
         fs::write(admin.join(SAFE_MARK), "").map_err(failed("marking the tree"))?;
         self.clone.stop_here("removal-marked");
@@ -323,12 +332,12 @@ pub(super) fn resume(workspace: &mut Workspace, clone: &Clone, tree: &Tree) -> R
     }
     let git = Git::in_repository(&clone.dirs.common_dir)?;
     git.forget_tree(path)?;
-    let mut rescued: Vec<String> = git
+    let rescued: Vec<String> = git
         .kept_below(&format!("{RESCUE_PREFIX}/{}/", tree.tree))?
         .into_iter()
         .map(|kept| kept.name)
         .collect();
-    finish(workspace, &git, tree, &mut rescued)
+    finish(workspace, &git, tree, &rescued)
 }
 
 /// The branch and the record of a tree whose folder is gone for good.
@@ -336,14 +345,14 @@ fn finish(
     workspace: &mut Workspace,
     git: &Git,
     tree: &Tree,
-    rescued: &mut Vec<String>,
+    rescued: &[String],
 ) -> Result<(), Failure> {
     let mut removed = Removed {
         tree: Some(tree.tree.clone()),
         path: tree.path.clone(),
         branch: Some(tree.branch.clone()),
         branch_removed: false,
-        rescued: rescued.clone(),
+        rescued: rescued.to_vec(),
         at: Moment::default(),
     };
     if let Some(tip) = git.branch(&tree.branch)?

@@ -25,7 +25,7 @@ const MAKING_MAX: Span = Span::hours(6);
 /// How long a git that outlived its Baton is waited for.
 const GIT_MAY_TAKE: Duration = Duration::from_secs(10);
 
-/// Ends what deaths left half done: trees that never came to be, and removals. Before anything else.
+/// Ends what deaths left half done, trees that never came to be and removals; before all else.
 pub(super) fn repair(workspace: &mut Workspace, clone: &Clone) -> Result<(), Failure> {
     let records = clone.records(workspace)?;
     let now = workspace.store.snapshot()?.state().now;
