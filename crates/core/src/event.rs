@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
+use crate::commits::Made;
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
@@ -325,6 +326,11 @@ pub enum Event {
 
     NoteAdded {
         note: Note,
+    },
+
+    /// A session committed through Baton.
+    CommitMade {
+        made: Made,
     },
 
     GateOpened {

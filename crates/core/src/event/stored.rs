@@ -137,6 +137,7 @@ kinds! {
     SuggestionAnswered "suggestion_answered" Suggestion Power,
     SuggestionMoved "suggestion_moved" Suggestion Power,
     NoteAdded "note_added" Shared Power,
+    CommitMade "commit_made" Nothing Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,
     SnapshotTaken "snapshot_taken" Nothing Power,

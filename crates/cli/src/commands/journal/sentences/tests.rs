@@ -57,6 +57,14 @@ fn samples() -> Vec<(&'static str, Value)> {
     let mut dirty = ended(json!({ "how": "session_died" }));
     dirty["left"] = left();
     vec![
+        (
+            "commit_made",
+            json!({ "made": {
+                "commit": "00112233445566778899aabbccddeeff00112233", "branch": "main",
+                "paths": ["a\u{1b}"], "session": "s1", "name": "otter", "task": "t4",
+                "token": "1.7", "tree": "t1",
+            } }),
+        ),
         ("epoch_raised", json!({ "why": "the machine was started again" })),
         ("workspace_made", json!({ "workspace": "w" })),
         (
