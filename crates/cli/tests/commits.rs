@@ -194,7 +194,7 @@ fn a_hook_that_stashes_and_checks_out_everything_harms_nobody() {
     scratch.write("README.md", "# In flight again\n");
     scratch.write("src/a.rs", "fn a() { 1 }\n");
     let wild = "git stash -q -u; git checkout -q .; git clean -qfdx; git reset -q --hard; \
-                git stash pop -q";
+                git stash pop -q --index";
     hook(&scratch, "pre-commit", wild);
     scratch.acts(&alice, &["commit", "-m", "one", "src/a.rs"]).ok();
     assert_eq!(read(&scratch, "README.md"), "# In flight again\n");
@@ -439,4 +439,7 @@ fn lesson_31_a_hostile_repository_runs_nothing() {
     assert!(!canary.exists());
     assert!(!scratch.root().join("canary").exists());
     scratch.git(&["-c", "core.fsmonitor=false", "fsck", "--strict"]);
+    // The trap is a real one: git itself steps into it.
+    scratch.git(&["status", "--porcelain"]);
+    assert!(canary.exists());
 }
