@@ -97,6 +97,7 @@ fn claim() -> baton_core::claim::Claim {
         reason: Some("why \"not\" \u{1f980}".to_owned()),
         task: None,
         suggestions: 2,
+        inherited: vec![leftover()],
     }
 }
 

@@ -108,7 +108,12 @@ fn of_paths(refused: &Refused) -> (String, String, Value) {
             "git config user.name 'NAME', and user.email".to_owned(),
         ),
     };
-    let details = match refused {
+    (message, next, details(refused))
+}
+
+/// Which paths a refusal is about, for scripts.
+fn details(refused: &Refused) -> Value {
+    match refused {
         Refused::Ignored { path } | Refused::Missing { path } | Refused::Unmerged { path } => {
             json!({ "path": path })
         }
@@ -116,8 +121,7 @@ fn of_paths(refused: &Refused) -> (String, String, Value) {
         Refused::Colliding { path, other } => json!({ "path": path, "other": other }),
         Refused::OwnFilter { path, filter } => json!({ "path": path, "filter": filter }),
         _ => json!({}),
-    };
-    (message, next, details)
+    }
 }
 
 fn of_foreign(foreign: &[Foreign]) -> (String, String, Value) {
