@@ -33,6 +33,8 @@ Every day:
   check      May I edit this? Takes nothing
   why        The story of a path: who held and changed it
   task       add, list, show, ready, blocked, take, update, done, fail, park …
+  commit     Commit exactly the named paths, whatever others do in the tree
+  sync       How far behind the remote this tree is; --pull brings it up to date
   handoff    Hand a task over with its claims: offer, accept, decline, list, show
 
 Claims:
@@ -178,6 +180,15 @@ pub(crate) enum Command {
     /// Look at a suggestion, apply or decline it
     #[command(subcommand)]
     Suggestion(crate::commands::suggestions::OneSuggestion),
+    /// Commit exactly the named paths, whatever others do in the tree
+    ///
+    /// The tree and the index of others are left as they are: the commit is built apart, hooks run
+    /// in a private checkout, and only the entries of these paths change in the real index.
+    Commit(api::commits::Commit),
+    /// How far behind the remote this tree is; --pull brings it up to date
+    ///
+    /// Exit codes: 0 in sync or ahead, 1 behind, 4 the remote cannot be reached.
+    Sync(api::commits::Sync),
     /// Write down a decision, a lesson or progress
     Note(api::shared::Note),
     /// Read what was written down, newest last

@@ -11,6 +11,7 @@ use crate::arguments::{Command, CommandLine, Common};
 use crate::desk::{self, Desk, Outcome};
 
 pub(crate) mod claims;
+pub(crate) mod commit;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
@@ -31,6 +32,7 @@ pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod store;
 pub(crate) mod suggestions;
+pub(crate) mod sync;
 pub(crate) mod task;
 pub(crate) mod vote;
 pub(crate) mod worktree;
@@ -67,6 +69,11 @@ fn serve(command: Command, common: &Common) -> Outcome {
             suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
+        Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Sync(wanted) => match wanted.pull {
+            true => sync::run(&mut Desk::open_to_act(common)?, &wanted),
+            false => sync::run(&mut Desk::open(common)?, &wanted),
+        },
         Command::Note(wanted) => notes::add(&mut Desk::open_to_act(common)?, &wanted),
         Command::Notes(wanted) => notes::list(&mut Desk::open(common)?, &wanted),
         Command::Worktree(wanted) => worktree::run(common, &wanted),

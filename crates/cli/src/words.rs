@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use crate::render::{self, resources, shown};
 
+mod commits;
 mod evidence;
 mod handoffs;
+mod syncs;
 mod tasks;
 pub(crate) use gates::decision_words;
 pub(crate) use shared::running;
@@ -278,6 +280,14 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
             "baton claims --mine, to see what you hold now".into(),
             json!({ "given": given, "current": current }),
         ),
+        Refusal::Commit(refused) => {
+            let (message, next, details) = commits::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Sync(refused) => {
+            let (message, next, details) = syncs::of(refused);
+            problem(message, next, details)
+        }
         Refusal::Task(refused) => {
             let (message, next, details) = tasks::of(refused);
             problem(message, next, details)

@@ -9,6 +9,8 @@ mod calls;
 #[cfg(test)]
 mod claims;
 #[cfg(test)]
+mod commits;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod doctor;
@@ -62,6 +64,8 @@ mod store;
 mod subagents;
 #[cfg(test)]
 mod suggestions;
+#[cfg(test)]
+mod sync;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]

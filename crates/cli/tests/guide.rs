@@ -164,3 +164,8 @@ fn the_guide_to_gates_and_review_runs() {
 fn the_guide_to_files_runs() {
     run("files.md", &Scratch::workspace());
 }
+
+#[test]
+fn the_guide_to_commits_and_the_remote_runs() {
+    run("commit.md", &Scratch::workspace());
+}

@@ -107,6 +107,9 @@ pub struct Claim {
     /// How many suggestions wait for its holder: only then does its end look for them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub suggestions: u32,
+    /// Uncommitted changes of earlier holders that its holder was told of: still theirs (S18).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<Leftover>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -133,6 +133,7 @@ pub fn take(
     let claim = grant(&scene, hold, &terms, &judgement.run_out, &mut events, context);
     let mut granted = granted(&scene, &claim, &caller, context);
     let (told, left_behind) = tell_leftovers(&scene, &claim.hold, &events);
+    granting::inherit(&mut events, &claim.claim, &left_behind);
     events.extend(told);
     granted.left_behind = left_behind;
     if let Some(place) = place {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
+use crate::commits::Made;
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
@@ -349,6 +350,11 @@ pub enum Event {
     /// The next number of a folder belongs to somebody.
     NumberGiven {
         counter: Counter,
+    },
+
+    /// A session committed through Baton.
+    CommitMade {
+        made: Made,
     },
 
     GateOpened {

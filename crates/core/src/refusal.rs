@@ -13,7 +13,7 @@ use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
-use crate::{handoffs, once, state, suggestions, trees};
+use crate::{commits, handoffs, once, state, suggestions, syncs, trees};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +92,10 @@ pub enum Refusal {
     BadText { what: &'static str, character: char },
 
     #[error(transparent)] // As below.
+    Commit(Box<commits::Refused>),
+    #[error(transparent)] // As below.
+    Sync(Box<syncs::Refused>),
+    #[error(transparent)] // As below.
     Suggestion(Box<suggestions::Refused>),
     #[error(transparent)] // The task's refusal is the whole answer.
     Task(Box<tasks::refused::Refused>),
@@ -145,6 +149,8 @@ impl Refusal {
             | Self::BadResource { .. }
             | Self::BadText { .. } => Class::Usage,
             Self::StaleToken { .. } => Class::Stale,
+            Self::Commit(refused) => refused.class(),
+            Self::Sync(refused) => refused.class(),
             Self::Task(refused) => refused.class(),
             Self::Handoff(refused) => refused.class(),
             Self::Gate(refused) => refused.class(),
@@ -183,6 +189,8 @@ impl Refusal {
             Self::BadResource { .. } => "bad_resource",
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
+            Self::Commit(refused) => refused.code(),
+            Self::Sync(refused) => refused.code(),
             Self::Task(refused) => refused.code(),
             Self::Handoff(refused) => refused.code(),
             Self::Gate(refused) => refused.code(),

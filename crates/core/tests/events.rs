@@ -3,6 +3,7 @@
 
 use baton_core::calls::Call;
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
+use baton_core::commits::{Foreign, Left, Lines, Made};
 use baton_core::event::{
     EndOfClaim, EndOfDraft, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown,
 };
@@ -96,6 +97,7 @@ fn claim() -> baton_core::claim::Claim {
         reason: Some("why \"not\" \u{1f980}".to_owned()),
         task: None,
         suggestions: 2,
+        inherited: vec![leftover()],
     }
 }
 
@@ -164,6 +166,28 @@ fn policy() -> Policy {
     }
 }
 
+fn commit_made() -> Made {
+    let foreign = Foreign {
+        path: "src/a.rs".to_owned(),
+        holder: holder(),
+        claim: ClaimId("c2".to_owned()),
+        at: START,
+        left: Some(Left { rescue: None }),
+        lines: Some(vec![Lines { from: 1, to: 2 }]),
+    };
+    Made {
+        commit: "0".repeat(40),
+        parent: Some("1".repeat(40)),
+        branch: Some("main".to_owned()),
+        paths: resources(["src/a.rs"]),
+        by: holder(),
+        task: Some(TaskId("t1".to_owned())),
+        token: Some(Position { epoch: 1, number: 2 }),
+        tree: TreeId("t1".to_owned()),
+        foreign: vec![foreign],
+    }
+}
+
 fn every_kind() -> Vec<Event> {
     let id = SessionId("s1".to_owned());
     let claim_id = ClaimId("c1".to_owned());
@@ -173,6 +197,7 @@ fn every_kind() -> Vec<Event> {
     let [asked, lost] = notices();
     let mut events = vec![
         Event::EpochRaised { why: "restore".to_owned() },
+        Event::CommitMade { made: commit_made() },
         Event::WorkspaceMade { workspace: "w".to_owned() },
         Event::PolicySet { policy: policy() },
         Event::PersonTokenAdded { token: PersonToken { hash: "hash".to_owned(), made_at: START } },

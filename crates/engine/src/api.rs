@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use baton_core::id::Token;
 use baton_core::time::Span;
 
+pub mod commits;
 pub mod gates;
 pub mod handoffs;
 pub mod reviews;

@@ -5,9 +5,11 @@
 //! configuration never makes a call run a program, a path or a name never becomes an option or a
 //! pattern, and every call ends, in bounded time and with bounded output.
 
+mod committing;
 mod judge;
 mod patch;
 mod read;
+mod remote;
 mod rescue;
 mod run;
 #[cfg(test)]
@@ -21,11 +23,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use committing::{Blob, Entry};
+pub(crate) use read::nested_repository;
 pub use read::{Changed, Commit, Status};
+pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;
 pub use trees::{Kept, Linked};
-pub use write::Author;
+pub use write::{Author, PrivateIndex};
 
 /// The oldest git whose options we use.
 pub const VERSION_MIN: Version = Version { major: 2, minor: 38, patch: 0 };

@@ -379,6 +379,7 @@ fn concerns(event: &Event) -> Concerns<'_> {
         Event::DraftsEnded { session, .. } => (vec![session], Vec::new()),
         Event::OnceStarted { runner, .. } => (vec![&runner.holder.session], Vec::new()),
         Event::NoteAdded { note } => (vec![&note.by.session], Vec::new()),
+        Event::CommitMade { made } => (vec![&made.by.session], made.paths.iter().collect()),
         other => concerns_of_work(other),
     };
     Concerns { sessions, resources }

@@ -17,8 +17,8 @@ use baton_core::operations::{self, Operation};
 use baton_core::overlay::Overlay;
 use baton_core::refusal::Refusal;
 use baton_core::view::{Unreadable, View};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::place::Place;
@@ -38,7 +38,7 @@ pub struct Workspace {
 }
 
 /// What makes a retry harmless: the id, and what the request was.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Retry {
     pub operation: String,
     pub request_hash: String,

@@ -73,7 +73,9 @@ pub(super) fn grant(
         events.push(lost_notice(gone, &hold.holder, context, events.len()));
     }
     let run_out = |claim: &&Claim| !claim.is_live(context) && same_session(&claim.hold, &hold);
+    let mut inherited = Vec::new();
     for own in scene.claims.iter().filter(run_out) {
+        inherited.extend(own.inherited.iter().cloned());
         events.extend(replace(own, &hold, context));
     }
     let claim = Claim {
@@ -90,9 +92,21 @@ pub(super) fn grant(
         reason: terms.reason.clone(),
         task: terms.task.clone(),
         suggestions: 0,
+        inherited,
     };
     events.push(Event::ClaimGranted { claim: claim.clone() });
     claim
+}
+
+/// What earlier holders left goes along with the claim: its lines are theirs until committed.
+pub(super) fn inherit(events: &mut [Event], id: &ClaimId, left_behind: &[Leftover]) {
+    for event in events {
+        if let Event::ClaimGranted { claim } = event
+            && claim.claim == *id
+        {
+            claim.inherited.extend(left_behind.iter().cloned());
+        }
+    }
 }
 
 fn same_session(one: &Hold, two: &Hold) -> bool {

@@ -144,6 +144,7 @@ kinds! {
     TreeGivenUp "tree_given_up" Tree Power,
     TreeRemoved "tree_removed" Tree Power,
     NumberGiven "number_given" Tree Power,
+    CommitMade "commit_made" Nothing Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,
     SnapshotTaken "snapshot_taken" Nothing Power,

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Error, Git, Oid};
 
 /// Paths on one command line, far below any system's limit.
-const PATHS_BYTES_MAX: usize = 64 * 1024;
+pub(super) const PATHS_BYTES_MAX: usize = 64 * 1024;
 /// Repositories inside repositories that a status goes down into.
 const NESTING_MAX: usize = 4;
 
@@ -124,14 +124,23 @@ impl Git {
     /// The filter drivers that the repository itself configures. Status would run them on every
     /// file it has to look into; those of the user's own configuration (such as LFS) are trusted.
     pub(super) fn own_filters(&self) -> Result<Vec<String>, Error> {
-        let pattern = r"^filter\..*\.(clean|smudge|process)$";
+        self.own_programs("filter", r"^filter\..*\.(clean|smudge|process)$")
+    }
+
+    /// The merge drivers that the repository itself configures.
+    pub(super) fn own_drivers(&self) -> Result<Vec<String>, Error> {
+        self.own_programs("merge", r"^merge\..*\.driver$")
+    }
+
+    fn own_programs(&self, section: &str, pattern: &str) -> Result<Vec<String>, Error> {
         let options = ["-z", "--show-scope", "--name-only", "--get-regexp", pattern];
         let answer = self.call("config").options(&options).answer(&[1])?;
         let text = String::from_utf8_lossy(&answer.output);
         let mut fields = text.split('\0');
         let mut filters = Vec::new();
         while let (Some(scope), Some(key)) = (fields.next(), fields.next()) {
-            let driver = key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.'));
+            let named = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));
+            let driver = named.and_then(|rest| rest.rsplit_once('.'));
             if let Some((driver, _)) = driver
                 && !matches!(scope, "system" | "global")
             {
@@ -246,6 +255,16 @@ impl Git {
         self.log(head.as_str(), limit, Some(path))
     }
 
+    /// The commits of `tip` that `head` has not, newest first.
+    pub(super) fn log_between(
+        &self,
+        head: &Oid,
+        tip: &Oid,
+        limit: usize,
+    ) -> Result<Vec<Commit>, Error> {
+        self.log(&format!("{head}..{tip}"), limit, None)
+    }
+
     fn log(&self, range: &str, limit: usize, path: Option<&str>) -> Result<Vec<Commit>, Error> {
         let count = format!("--max-count={limit}");
         let options = [
@@ -279,7 +298,7 @@ pub(super) fn oid_in(output: &[u8]) -> Option<Oid> {
     std::str::from_utf8(output).ok().and_then(|text| Oid::parse(text.trim_end()))
 }
 
-fn names(output: &[u8]) -> Result<Vec<String>, Error> {
+pub(super) fn names(output: &[u8]) -> Result<Vec<String>, Error> {
     let name = |name: &[u8]| match std::str::from_utf8(name) {
         Ok(name) => Ok(name.to_owned()),
         Err(_) => Err(Error::NotUtf8 { lossy: String::from_utf8_lossy(name).into_owned() }),
@@ -288,7 +307,7 @@ fn names(output: &[u8]) -> Result<Vec<String>, Error> {
 }
 
 /// The outermost repository between the root and the path, and the rest of the path in it.
-fn nested_repository(root: &Path, path: &str) -> Option<(String, String)> {
+pub(crate) fn nested_repository(root: &Path, path: &str) -> Option<(String, String)> {
     let ends = path.match_indices('/').map(|(index, _)| index);
     ends.chain([path.len()]).filter(|end| *end > 0).find_map(|end| {
         let folder = &path[..end];

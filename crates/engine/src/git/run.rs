@@ -93,6 +93,10 @@ pub(super) struct Call<'a> {
     environment: Vec<(&'static str, OsString)>,
     /// Filter drivers of the repository's own configuration, switched off.
     filters: Vec<String>,
+    /// Merge drivers of the repository's own configuration, switched off.
+    drivers: Vec<String>,
+    /// Settings over those of every call, for the few that must reach a remote.
+    settings: Vec<String>,
     input: Vec<u8>,
 }
 
@@ -106,7 +110,8 @@ pub(super) struct Answer {
 impl<'a> Call<'a> {
     pub(super) fn new(git: &'a Git, subcommand: &'static str) -> Self {
         let (arguments, environment, filters) = (Vec::new(), Vec::new(), Vec::new());
-        Self { git, subcommand, arguments, environment, filters, input: Vec::new() }
+        let (drivers, settings, input) = (Vec::new(), Vec::new(), Vec::new());
+        Self { git, subcommand, arguments, environment, filters, drivers, settings, input }
     }
 
     /// Options and other words of ours.
@@ -141,6 +146,16 @@ impl<'a> Call<'a> {
 
     pub(super) fn without_filters(mut self, filters: &[String]) -> Self {
         self.filters = filters.to_vec();
+        self
+    }
+
+    pub(super) fn without_drivers(mut self, drivers: &[String]) -> Self {
+        self.drivers = drivers.to_vec();
+        self
+    }
+
+    pub(super) fn settings(mut self, settings: &[String]) -> Self {
+        self.settings = settings.to_vec();
         self
     }
 
@@ -198,8 +213,10 @@ impl<'a> Call<'a> {
             [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")]
                 .map(|(key, value)| (format!("filter.{filter}.{key}"), value))
         });
+        // A driver that fails leaves a conflict, which is never resolved by dropping a side.
+        let drivers = self.drivers.iter().map(|name| (format!("merge.{name}.driver"), "false"));
         let mut count = 0;
-        for (key, value) in settings {
+        for (key, value) in settings.chain(drivers) {
             command.env(format!("GIT_CONFIG_KEY_{count}"), key);
             command.env(format!("GIT_CONFIG_VALUE_{count}"), value);
             count += 1;
@@ -214,6 +231,7 @@ impl<'a> Call<'a> {
             command.arg("--git-dir").arg(folder);
         }
         command.args(CONFIGURATION.iter().flat_map(|setting| ["-c", setting]));
+        command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         command.arg(self.subcommand).args(&self.arguments);
         command
     }

@@ -135,8 +135,19 @@ impl Git {
         to: &Oid,
         from: Option<&Oid>,
     ) -> Result<(), Error> {
+        self.move_saying(name, to, from, "baton")
+    }
+
+    /// The same with a reason for the log of the reference.
+    pub(super) fn move_saying(
+        &self,
+        name: &str,
+        to: &Oid,
+        from: Option<&Oid>,
+        why: &str,
+    ) -> Result<(), Error> {
         let before = from.map_or_else(|| to.zero(), |from| from.as_str().to_owned());
-        let options = ["--no-deref", "--end-of-options", name, to.as_str(), &before];
+        let options = ["-m", why, "--no-deref", "--end-of-options", name, to.as_str(), &before];
         match self.call("update-ref").options(&options).bytes() {
             Ok(_) => Ok(()),
             Err(error @ Error::Failed { .. }) => {
@@ -173,13 +184,14 @@ pub(super) fn check_reference(name: &str) -> Result<(), Error> {
 }
 
 /// An index file of our own in a folder of its own, removed when done.
-pub(super) struct PrivateIndex {
+#[derive(Debug)]
+pub struct PrivateIndex {
     folder: PathBuf,
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 impl PrivateIndex {
-    pub(super) fn new() -> Result<Self, Error> {
+    pub fn new() -> Result<Self, Error> {
         let mut random = [0_u8; 8];
         let folder = std::env::temp_dir();
         let failed = |source| Error::Io { path: folder.clone(), source };

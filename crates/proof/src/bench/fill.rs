@@ -139,6 +139,7 @@ fn claim(hold: Hold, index: usize, ends: bool, before: usize, context: &Context)
         reason: None,
         task: None,
         suggestions: 0,
+        inherited: Vec::new(),
     }
 }
 

@@ -59,6 +59,7 @@ impl Story {
             reason: None,
             task: None,
             suggestions: 0,
+            inherited: Vec::new(),
         };
         self.write(session, &Event::ClaimGranted { claim });
         token

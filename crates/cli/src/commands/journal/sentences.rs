@@ -223,6 +223,11 @@ fn of_workspace(told: &Told, event: &Event, actor: &str) -> String {
             };
             format!("{actor} put baton.toml in force: {zones}, {counts}{rules}")
         }
+        Event::CommitMade { made } => {
+            let commit: String = made.commit.chars().take(12).collect();
+            let task = made.task.as_ref().map(|task| format!(" for {task}")).unwrap_or_default();
+            format!("{actor} committed {} as {}{task}", resources(&made.paths), shown(&commit))
+        }
         Event::PersonTokenAdded { .. } => format!("{actor} added a token that proves a person"),
         Event::OperationAnswered { .. } => {
             format!("{actor} was answered under an operation id")

@@ -136,6 +136,8 @@ fn shared(generator: &mut SchemaGenerator) -> Value {
         "state publish": generator.subschema_for::<Published>(),
         "state discard": generator.subschema_for::<Discarded>(),
         "suggest; suggestion apply, decline": generator.subschema_for::<Told>(),
+        "commit": generator.subschema_for::<baton_engine::committing::Reply>(),
+        "sync": generator.subschema_for::<baton_engine::syncing::Synced>(),
         "suggestions": generator.subschema_for::<Suggestions>(),
         "suggestion show": generator.subschema_for::<Suggestion>(),
         "once": generator.subschema_for::<crate::commands::once::Reply>(),

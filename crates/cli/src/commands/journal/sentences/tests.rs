@@ -127,6 +127,14 @@ fn more_samples() -> Vec<(&'static str, Value)> {
         ),
         ("subagent_stopped", json!({ "session": "s1", "agent": "x", "claims": ["c1"] })),
         ("moon_landed", json!({})),
+        (
+            "commit_made",
+            json!({ "made": {
+                "commit": "00112233445566778899aabbccddeeff00112233", "branch": "main",
+                "paths": ["a\u{1b}"], "session": "s1", "name": "otter", "task": "t4",
+                "token": "1.7", "tree": "t1",
+            } }),
+        ),
     ]
 }
 

@@ -1,0 +1,455 @@
+//! A commit of exactly the named paths in a tree that others use at the same time.
+//!
+//! Owns the order of its steps. Everything is prepared apart: the candidate in a private index, the
+//! hooks in a private checkout. Then, under git's own `index.lock`, the branch moves by
+//! compare-and-swap and the lock, which holds the committed entries of these paths and else what
+//! the index had, becomes the index. Invariants: no other path's entry or file is ever written; a
+//! death at any point is repaired by the next commit, or left nothing to repair (LESSONS 19, 35).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use baton_core::commits::{
+    self, Committed, MESSAGE_BYTES_MAX, Made, Permit, Refused, Request, message,
+};
+use baton_core::context::{Actor, Observed};
+use baton_core::operations;
+use baton_core::refusal::Refusal;
+use baton_core::resource::Resource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::commits as api;
+use crate::failure::Failure;
+use crate::git::{self, Entry, Git, Oid};
+use crate::place::GitDirs;
+use crate::place::test_hooks;
+use crate::workspace::{Retry, Workspace};
+
+use hooks::{Checkout, Hooks, Outcome, Rewritten, refused_with};
+use lock::{Step, Turn};
+
+mod foreign;
+mod hooks;
+pub(crate) mod lock;
+pub(crate) mod looking;
+pub(crate) mod repair;
+
+/// How often a commit is prepared anew because someone committed the same paths meanwhile.
+const ROUNDS_MAX: usize = 3;
+
+/// A commit that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reply {
+    #[serde(flatten)]
+    pub committed: Committed,
+    /// Named files that a hook changed: the tree has the new content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_by_hooks: Vec<String>,
+    /// Files that a hook changed and that were left as they are: not named, or changed meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_taken: Vec<String>,
+    /// Something that an earlier commit had begun when it died was finished or undone first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repaired: bool,
+}
+
+/// What is to be committed, and upon what.
+#[derive(Debug)]
+struct Candidate {
+    branch: Option<String>,
+    head: Option<Oid>,
+    tree: Oid,
+    entries: Vec<Entry>,
+    /// What the named files had before they were taken; only where hooks may change them.
+    contents: Vec<(String, Vec<u8>)>,
+}
+
+pub(crate) fn refuse(refused: Refused) -> Failure {
+    Failure::Refused(Refusal::from(refused))
+}
+
+/// Dies here when a test asks for it.
+pub(crate) fn may_stop(workspace: &Workspace, step: &str) {
+    if test_hooks::stops_at(&workspace.place.store, step) {
+        std::process::abort();
+    }
+}
+
+pub fn commit(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Commit,
+    operation: Option<&str>,
+) -> Result<Reply, Failure> {
+    let dirs = workspace.place.git.clone().ok_or_else(|| refuse(Refused::NoRepository))?;
+    if wanted.message.len() > MESSAGE_BYTES_MAX {
+        let bytes_max = MESSAGE_BYTES_MAX;
+        return Err(Refusal::TooLong { what: "message", bytes_max }.into());
+    }
+    if message::tidied(&wanted.message).is_empty() {
+        return Err(refuse(Refused::NoMessage));
+    }
+    let repaired = mend(workspace, &dirs)?;
+    let retry = match operation {
+        Some(operation) => Retry::of(operation, "commit", wanted),
+        // Also without an id of the caller's one finishes what another began only once.
+        None => Retry::of(&crate::workspace::secret()?, "commit", wanted),
+    };
+    if let Some(kept) = answered(workspace, actor, &retry)? {
+        let (changed_by_hooks, not_taken) = (Vec::new(), Vec::new());
+        return Ok(Reply { committed: kept, changed_by_hooks, not_taken, repaired });
+    }
+    let mut job = Job { git: Git::in_tree(&workspace.place.root)?, workspace, actor, cwd, wanted };
+    for _ in 0..ROUNDS_MAX {
+        if let Some(mut reply) = job.round(&dirs, &retry)? {
+            reply.repaired = repaired;
+            return Ok(reply);
+        }
+    }
+    let reference = job.git.head_branch()?.unwrap_or_else(|| "HEAD".to_owned());
+    Err(refuse(Refused::Moved { reference }))
+}
+
+/// Finishes or undoes what a process that died had begun. True when there was anything.
+pub fn mend(workspace: &mut Workspace, dirs: &GitDirs) -> Result<bool, Failure> {
+    let turn = Turn::take(&dirs.git_dir)?;
+    repair::run(workspace, &turn)
+}
+
+fn answered(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    retry: &Retry,
+) -> Result<Option<Committed>, Failure> {
+    let session = actor.session.as_ref().map(|id| id.0.clone()).unwrap_or_default();
+    workspace.look(actor, Observed::default(), |view, _| {
+        let kept = operations::answered(view, &retry.operation, &session, &retry.request_hash)?;
+        Ok(kept.map(|text| baton_core::view::parse(&text)).transpose()?)
+    })
+}
+
+/// One request at work.
+struct Job<'a> {
+    git: Git,
+    workspace: &'a mut Workspace,
+    actor: &'a Actor,
+    cwd: &'a Path,
+    wanted: &'a api::Commit,
+}
+
+impl Job<'_> {
+    /// One attempt; nothing when others committed the same paths while it was prepared.
+    fn round(&mut self, dirs: &GitDirs, retry: &Retry) -> Result<Option<Reply>, Failure> {
+        let branch = self.git.head_branch()?;
+        let (seen, head) = self.look(dirs, branch.as_deref())?;
+        seen.admit().map_err(refuse)?;
+        let paths = seen.changed;
+        let request = self.request(&paths, head.as_ref())?;
+        let permit = self.permit(&request)?;
+        let text = message::with_trailers(&self.wanted.message, &permit);
+        let hooks = Hooks::find(&self.git, &self.workspace.place.root, dirs)?;
+        may_stop(self.workspace, "commit-begun");
+        let mut candidate = self.candidate(branch, head, &paths, !hooks.are_none())?;
+        may_stop(self.workspace, "commit-candidate");
+        let (checkout, outcome) = match hooks.are_none() {
+            true => (None, Outcome { message: text, ..Outcome::default() }),
+            false => {
+                let root = self.workspace.place.root.clone();
+                let checkout = Checkout::make(&self.git, &root, dirs, &candidate)?;
+                let outcome = self.run_hooks(&checkout, &hooks, &text, &candidate)?;
+                checkout.bring(&self.git, &candidate.entries, &outcome.entries)?;
+                candidate.entries.clone_from(&outcome.entries);
+                candidate.tree = self.tree(candidate.head.as_ref(), &candidate.entries)?;
+                (Some(checkout), outcome)
+            }
+        };
+        may_stop(self.workspace, "commit-hooks");
+        if message::tidied(&outcome.message).is_empty() {
+            return Err(refuse(Refused::NoMessage));
+        }
+        let turn = Turn::take(&dirs.git_dir)?;
+        repair::run(self.workspace, &turn)?;
+        let Some(reply) = self.finish(&turn, dirs, candidate, &request, outcome, retry)? else {
+            return Ok(None);
+        };
+        drop(turn);
+        if let (Some(checkout), Some(commit)) =
+            (&checkout, Oid::parse(&reply.committed.made.commit))
+        {
+            checkout.after(&hooks, &commit);
+        }
+        Ok(Some(reply))
+    }
+
+    fn run_hooks(
+        &self,
+        checkout: &Checkout,
+        hooks: &Hooks,
+        text: &str,
+        candidate: &Candidate,
+    ) -> Result<Outcome, Failure> {
+        match checkout.before(hooks, text, candidate)? {
+            Ok(outcome) => Ok(outcome),
+            // What a hook mended is in the tree also when it refuses, as with git.
+            Err((refused, outcome)) => {
+                let (changed, _) = self.write_back(candidate, &outcome.changed)?;
+                Err(refused_with(refused, changed))
+            }
+        }
+    }
+
+    /// Who may, for what, under which token.
+    fn permit(&mut self, request: &Request) -> Result<Permit, Failure> {
+        self.workspace.look(self.actor, Observed::default(), |view, context| {
+            commits::judge(view, request, context)
+        })
+    }
+
+    fn request(&mut self, paths: &[String], head: Option<&Oid>) -> Result<Request, Failure> {
+        let suspects = self.workspace.look(self.actor, Observed::default(), |view, context| {
+            commits::suspects(view, paths, context)
+        })?;
+        let root = &self.workspace.place.root;
+        let lines = foreign::lines(&self.git, root, head, &suspects)?;
+        let include_foreign = self.wanted.include_foreign;
+        Ok(Request { paths: paths.to_vec(), include_foreign, lines })
+    }
+}
+
+impl Job<'_> {
+    /// The last commit with the named files as they are now, in a private index.
+    fn candidate(
+        &self,
+        branch: Option<String>,
+        head: Option<Oid>,
+        paths: &[String],
+        keep_contents: bool,
+    ) -> Result<Candidate, Failure> {
+        let root = &self.workspace.place.root;
+        // Read before git reads them: what is written in between is then seen as a change.
+        let contents = paths
+            .iter()
+            .filter(|_| keep_contents)
+            .filter_map(|path| Some((path.clone(), hooks::read_file(&root.join(path)).ok()?)));
+        let contents = contents.collect();
+        let index = self.git.index_of(head.as_ref())?;
+        self.git.take_files(&index, paths)?;
+        let tree = self.git.tree_in(&index)?;
+        let named: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+        let differs = self.git.differs(head.as_ref(), &tree)?;
+        if let Some(other) = differs.iter().find(|path| !named.contains(path.as_str())) {
+            return Err(refuse(Refused::NotNamed { path: other.clone() }));
+        }
+        if differs.is_empty() {
+            return Err(refuse(Refused::Nothing { named: true }));
+        }
+        let (entries, _) = self.git.entries(Some(&index.file), &differs)?;
+        Ok(Candidate { branch, head, tree, entries, contents })
+    }
+
+    fn tree(&self, head: Option<&Oid>, entries: &[Entry]) -> Result<Oid, Failure> {
+        let index = self.git.index_of(head)?;
+        self.git.put_entries(&index.file, entries)?;
+        Ok(self.git.tree_in(&index)?)
+    }
+
+    /// Everything that others can see, under git's own lock.
+    fn finish(
+        &mut self,
+        turn: &Turn,
+        dirs: &GitDirs,
+        mut candidate: Candidate,
+        request: &Request,
+        outcome: Outcome,
+        retry: &Retry,
+    ) -> Result<Option<Reply>, Failure> {
+        let mut lock = turn.lock_index(None)?;
+        may_stop(self.workspace, "commit-locked");
+        if !self.still_fits(&mut candidate)? {
+            return Ok(None);
+        }
+        let head = candidate.head.as_ref();
+        if self.git.differs(head, &candidate.tree)?.is_empty() {
+            return Err(refuse(Refused::Nothing { named: true }));
+        }
+        // Whoever claimed a path while the hooks ran is asked first.
+        let permit = self.permit(request)?;
+        let (changed_by_hooks, mut not_taken) = self.write_back(&candidate, &outcome.changed)?;
+        not_taken.extend(outcome.not_taken);
+        may_stop(self.workspace, "commit-written-back");
+        let paths: Vec<String> = candidate.entries.iter().map(|one| one.path.clone()).collect();
+        let (old, _) = self.git.entries(None, &paths)?;
+        lock.write(&self.new_index(dirs, &candidate.entries)?.file)?;
+        may_stop(self.workspace, "commit-indexed");
+        let text = message::tidied(&outcome.message);
+        let commit = self.git.make_commit(&candidate.tree, head, &text, &[]);
+        let commit = commit.map_err(no_identity)?;
+        let made = self.made(&candidate, &commit, permit)?;
+        let Candidate { branch, head: before, entries: new, .. } = candidate;
+        let why = format!("commit: {}", text.lines().next().unwrap_or_default());
+        turn.intend(Some(Step {
+            ready: true,
+            branch: branch.clone(),
+            before: before.clone(),
+            after: commit.clone(),
+            old,
+            new,
+            made: Some((made.clone(), retry.clone())),
+        }))?;
+        may_stop(self.workspace, "commit-intended");
+        match self.git.move_branch(branch.as_deref(), &commit, before.as_ref(), &why) {
+            Ok(()) => {}
+            Err(git::Error::ReferenceMoved { .. }) => return Ok(None),
+            Err(error) => {
+                // It may have moved all the same: the lock stays until that is known.
+                lock.leave();
+                repair::run(self.workspace, turn)?;
+                return Err(error.into());
+            }
+        }
+        may_stop(self.workspace, "commit-moved");
+        lock.put()?;
+        may_stop(self.workspace, "commit-put");
+        let committed = keep(self.workspace, self.actor, &made, retry, self.wanted.release)?;
+        may_stop(self.workspace, "commit-kept");
+        turn.forget()?;
+        Ok(Some(Reply { committed, changed_by_hooks, not_taken, repaired: false }))
+    }
+
+    /// Is the candidate still upon what HEAD names? When others committed other paths meanwhile,
+    /// it is put upon theirs; when they committed the same, all is to be done anew.
+    fn still_fits(&self, candidate: &mut Candidate) -> Result<bool, Failure> {
+        let (branch, head) = (self.git.head_branch()?, self.git.head()?);
+        if branch == candidate.branch && head == candidate.head {
+            return Ok(true);
+        }
+        let (Some(old), Some(new)) = (&candidate.head, &head) else { return Ok(false) };
+        let theirs = self.git.changed_between(old, new)?;
+        let named = |path: &String| candidate.entries.iter().any(|entry| entry.path == *path);
+        if branch != candidate.branch || theirs.iter().any(named) {
+            return Ok(false);
+        }
+        candidate.tree = self.tree(head.as_ref(), &candidate.entries)?;
+        candidate.head = head;
+        Ok(true)
+    }
+
+    /// The tree's own index with the committed entries, in a file of ours.
+    fn new_index(&self, dirs: &GitDirs, entries: &[Entry]) -> Result<git::PrivateIndex, Failure> {
+        let index = git::PrivateIndex::new()?;
+        let real = dirs.git_dir.join("index");
+        match std::fs::copy(&real, &index.file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            copied => {
+                copied.map_err(lock::cannot("git's index cannot be read", &real))?;
+            }
+        }
+        self.git.put_entries(&index.file, entries)?;
+        Ok(index)
+    }
+
+    fn made(&self, candidate: &Candidate, commit: &Oid, permit: Permit) -> Result<Made, Failure> {
+        let branch = candidate.branch.as_ref();
+        let branch = branch.map(|name| name.trim_start_matches("refs/heads/").to_owned());
+        let mut paths = Vec::with_capacity(candidate.entries.len());
+        for Entry { path, .. } in &candidate.entries {
+            let source = |source| Refusal::BadResource { text: path.clone(), source };
+            paths.push(Resource::literal(path).map_err(source)?);
+        }
+        let Permit { holder, task, token, foreign } = permit;
+        Ok(Made {
+            commit: commit.to_string(),
+            parent: candidate.head.as_ref().map(Oid::to_string),
+            branch,
+            paths,
+            by: holder,
+            task,
+            token,
+            tree: self.workspace.tree.clone(),
+            foreign,
+        })
+    }
+
+    /// What hooks made of named files comes into the tree, where the file is still the one they
+    /// were given. What it had is saved first. Which were written, and which were not.
+    fn write_back(
+        &self,
+        candidate: &Candidate,
+        changed: &[Rewritten],
+    ) -> Result<(Vec<String>, Vec<String>), Failure> {
+        let (mut written, mut left) = (Vec::new(), Vec::new());
+        if changed.is_empty() {
+            return Ok((written, left));
+        }
+        let before: Vec<(String, Vec<u8>)> =
+            changed.iter().map(|one| (one.path.clone(), one.before.clone())).collect();
+        let reference = format!("{}/hooks/{}", crate::sighting::RESCUE_PREFIX, candidate.tree);
+        let words = "What named files had before a commit hook changed them";
+        self.git.commit_files(&reference, &before, words, &git::Author::baton())?;
+        for one in changed {
+            let path = self.workspace.place.root.join(&one.path);
+            let list = if replace(&path, one)? { &mut written } else { &mut left };
+            list.push(one.path.clone());
+        }
+        Ok((written, left))
+    }
+}
+
+/// Puts new content in a file's place, all at once, if it still has the old one.
+fn replace(path: &PathBuf, one: &Rewritten) -> Result<bool, Failure> {
+    let doing = "what a hook changed cannot be written";
+    if !hooks::read_file(path).is_ok_and(|now| now == one.before) {
+        return Ok(false);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".baton-new");
+    let new = path.with_file_name(name);
+    let swap = || -> std::io::Result<bool> {
+        std::fs::write(&new, &one.after)?;
+        std::fs::set_permissions(&new, std::fs::metadata(path)?.permissions())?;
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            let exchange = || renameat_with(CWD, &new, CWD, path, RenameFlags::EXCHANGE);
+            if exchange().is_ok() {
+                // What lies there now was the file: written to at the last moment, it goes back.
+                let same = std::fs::read(&new)? == one.before;
+                if !same {
+                    exchange()?;
+                }
+                std::fs::remove_file(&new)?;
+                return Ok(same);
+            }
+        }
+        std::fs::rename(&new, path).map(|()| true)
+    };
+    swap().map_err(lock::cannot(doing, path))
+}
+
+/// The journal knows of it, once.
+fn keep(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    made: &Made,
+    retry: &Retry,
+    release: bool,
+) -> Result<Committed, Failure> {
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        Some(retry),
+        |_| true,
+        |view, context| commits::made(view, made, release, context),
+    )
+}
+
+fn no_identity(error: git::Error) -> Failure {
+    match error {
+        git::Error::Failed { message, .. } if message.contains("identity") => {
+            refuse(Refused::NoIdentity)
+        }
+        other => other.into(),
+    }
+}
