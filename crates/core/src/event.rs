@@ -11,10 +11,13 @@ use crate::commits::Made;
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
-    ClaimId, GateId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, Token, TreeId, WaiterId,
+    ClaimId, GateId, HandoffId, LandingId, NoticeId, SessionId, SuggestionId, TaskId, Token,
+    TreeId, WaiterId,
 };
 use crate::journal::Hash;
 use crate::key::Key;
+use crate::landing::{self, Cause, Landing, Moving, Paused, Verified};
+use crate::landings::claims::Lost;
 use crate::notes::Note;
 use crate::notices::Notice;
 use crate::numbers::Counter;
@@ -350,6 +353,98 @@ pub enum Event {
     /// The next number of a folder belongs to somebody.
     NumberGiven {
         counter: Counter,
+    },
+
+    /// A claim that ran out was taken by another session.
+    ClaimLost {
+        lost: Lost,
+    },
+
+    LandingQueued {
+        landing: Box<Landing>,
+    },
+    /// Back in line: what they were in is not checked any more.
+    LandingsWaiting {
+        landings: Vec<LandingId>,
+        at: Moment,
+    },
+    LandingsChecking {
+        landings: Vec<LandingId>,
+        at: Moment,
+    },
+    /// It stays in line, and this is why.
+    LandingHeld {
+        landing: LandingId,
+        cause: Cause,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gate: Option<GateId>,
+        at: Moment,
+    },
+    LandingReturned {
+        landing: LandingId,
+        cause: Cause,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        log: Option<String>,
+        at: Moment,
+    },
+    LandingRemoved {
+        landing: LandingId,
+        by: Holder,
+        at: Moment,
+        reason: String,
+    },
+    /// A request to merge it is open elsewhere.
+    LandingProposed {
+        landing: LandingId,
+        commit: String,
+        at: Moment,
+    },
+    /// All checks passed on a tree.
+    TreeVerified {
+        verified: Verified,
+        at: Moment,
+    },
+    /// A check failed and then passed on the same tree.
+    CheckFlaky {
+        landing: LandingId,
+        tree: String,
+        at: Moment,
+    },
+    /// The target is about to move.
+    TargetMoving {
+        moving: Moving,
+    },
+    /// It did not.
+    TargetNotMoved {
+        at: Moment,
+    },
+    /// It did, and was seen there.
+    LandingsLanded {
+        moved: Moving,
+        at: Moment,
+    },
+    QueueRunnerStarted {
+        runner: landing::Runner,
+    },
+    QueueRunnerRenewed {
+        token: Token,
+        lease_until: Moment,
+    },
+    QueueRunnerEnded {
+        token: Token,
+    },
+    QueuePaused {
+        paused: Paused,
+    },
+    QueueResumed {
+        by: Holder,
+        at: Moment,
     },
 
     /// A session committed through Baton.

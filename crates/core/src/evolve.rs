@@ -16,6 +16,7 @@ use crate::view::{Record, Records, Unreadable, get, put};
 use crate::waiting::Waiter;
 
 mod gates;
+mod landings;
 mod shared;
 mod tasks;
 
@@ -33,6 +34,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Suggestion => evolve_suggestion(records, event),
         Room::Gate => gates::evolve(records, event),
         Room::Tree => evolve_tree(records, event),
+        Room::Landing => landings::evolve(records, event),
         Room::Shared => shared::evolve(records, event),
     }
 }

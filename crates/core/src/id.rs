@@ -52,6 +52,8 @@ ids! {
     TaskId "t";
     /// One offer to hand a task over: `t3-h1` is the first of t3.
     HandoffId "h";
+    /// One branch's way through the merge queue: `l1`, `l2` …
+    LandingId "l";
 }
 
 /// Randomness handed in by the engine; every id of one decision is derived from it.

@@ -21,6 +21,8 @@ pub mod handoffs;
 pub mod id;
 pub mod journal;
 pub mod key;
+pub mod landing;
+pub mod landings;
 pub mod memory;
 pub mod messages;
 pub mod notes;

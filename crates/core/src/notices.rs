@@ -11,7 +11,8 @@ use crate::claim::Holder;
 use crate::context::Context;
 use crate::event::Event;
 use crate::handoff::End;
-use crate::id::{ClaimId, HandoffId, NoticeId, SessionId, SuggestionId, TaskId, Token};
+use crate::id::{ClaimId, HandoffId, LandingId, NoticeId, SessionId, SuggestionId, TaskId, Token};
+use crate::landing;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::sessions::{Life, Session};
@@ -92,6 +93,15 @@ pub enum News {
         applied: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
+    },
+    /// What became of a branch you put in line.
+    LandingOver {
+        landing: LandingId,
+        branch: String,
+        target: String,
+        state: landing::State,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// What you divided can go on.
     Joined { task: TaskId, title: String, why: String },

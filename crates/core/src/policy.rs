@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::event::Event;
+use crate::landing;
 use crate::refusal::Refusal;
 use crate::state;
 use crate::tasks::evidence;
@@ -92,6 +93,9 @@ pub struct Difference {
     /// How working trees are made, from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trees: Option<tree::Rules>,
+    /// How branches land, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<landing::Rules>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -140,6 +144,7 @@ impl Difference {
             on_exhausted,
             evidence,
             trees: (old.trees != new.trees).then(|| new.trees.clone()),
+            queue: (old.queue != new.queue).then(|| new.queue.clone()),
         }
     }
 

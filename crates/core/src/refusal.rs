@@ -13,7 +13,7 @@ use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
 use crate::view::Unreadable;
-use crate::{commits, handoffs, once, state, suggestions, syncs, trees};
+use crate::{commits, handoffs, landings, once, state, suggestions, syncs, trees};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -95,6 +95,8 @@ pub enum Refusal {
     Commit(Box<commits::Refused>),
     #[error(transparent)] // As below.
     Sync(Box<syncs::Refused>),
+    #[error(transparent)]
+    Landing(Box<landings::Refused>),
     #[error(transparent)] // As below.
     Suggestion(Box<suggestions::Refused>),
     #[error(transparent)] // The task's refusal is the whole answer.
@@ -151,6 +153,7 @@ impl Refusal {
             Self::StaleToken { .. } => Class::Stale,
             Self::Commit(refused) => refused.class(),
             Self::Sync(refused) => refused.class(),
+            Self::Landing(refused) => refused.class(),
             Self::Task(refused) => refused.class(),
             Self::Handoff(refused) => refused.class(),
             Self::Gate(refused) => refused.class(),
@@ -191,6 +194,7 @@ impl Refusal {
             Self::BadText { .. } => "bad_text",
             Self::Commit(refused) => refused.code(),
             Self::Sync(refused) => refused.code(),
+            Self::Landing(refused) => refused.code(),
             Self::Task(refused) => refused.code(),
             Self::Handoff(refused) => refused.code(),
             Self::Gate(refused) => refused.code(),

@@ -9,11 +9,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::handoff::Handoff;
+use crate::landings::claims::Lost;
 use crate::state::State;
 use crate::state::drafts::Draft;
 use crate::{
-    claim, gate, notes, notices, numbers, once, operations, sessions, suggestions, task, tree,
-    votes, waiting,
+    claim, gate, landing, notes, notices, numbers, once, operations, sessions, suggestions, task,
+    tree, votes, waiting,
 };
 
 /// The kind of a record: one per noun.
@@ -44,6 +45,9 @@ pub const KINDS: &[Kind] = &[
     Draft::KIND,
     numbers::Counter::KIND,
     tree::Tree::KIND,
+    landing::Landing::KIND,
+    landing::Queue::KIND,
+    Lost::KIND,
     waiting::Waiter::KIND,
     crate::zones::Policy::KIND,
 ];
@@ -137,6 +141,8 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         State::KIND => of::<State>(body),
         Draft::KIND => of::<Draft>(body),
         tree::Tree::KIND => of::<tree::Tree>(body),
+        landing::Landing::KIND => of::<landing::Landing>(body),
+        Lost::KIND => of::<Lost>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }

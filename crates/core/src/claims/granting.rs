@@ -10,6 +10,7 @@ use crate::claim::{Claim, Hold, Holder, Leftover, Mode, Scope};
 use crate::context::Context;
 use crate::event::{EndOfClaim, Event};
 use crate::id::{ClaimId, NoticeId};
+use crate::landings::claims::Lost;
 use crate::notices::{News, Notice};
 use crate::resource::Resource;
 use crate::scene::Scene;
@@ -71,6 +72,7 @@ pub(super) fn grant(
     for gone in run_out {
         events.push(gone.ends(EndOfClaim::Expired, context));
         events.push(lost_notice(gone, &hold.holder, context, events.len()));
+        events.push(Event::ClaimLost { lost: lost(gone, &hold.holder, context) });
     }
     let run_out = |claim: &&Claim| !claim.is_live(context) && same_session(&claim.hold, &hold);
     let mut inherited = Vec::new();
@@ -187,6 +189,17 @@ pub(super) fn tell_leftovers(
     }
     let event = (!claims.is_empty()).then_some(Event::LeftoversTold { claims, remaining });
     (event, told)
+}
+
+/// Kept, so that what was done under it does not land over what is done now (S4).
+fn lost(gone: &Claim, to: &Holder, context: &Context) -> Lost {
+    Lost {
+        claim: gone.claim.clone(),
+        session: gone.hold.holder.session.clone(),
+        resources: gone.hold.resources.clone(),
+        to: to.clone(),
+        at: context.now,
+    }
 }
 
 fn lost_notice(gone: &Claim, to: &Holder, context: &Context, ordinal: usize) -> Event {

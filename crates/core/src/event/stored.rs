@@ -41,6 +41,8 @@ pub enum Room {
     Suggestion,
     /// Working trees, and numbers that are handed out.
     Tree,
+    /// The merge queue.
+    Landing,
     Shared,
 }
 
@@ -144,6 +146,24 @@ kinds! {
     TreeGivenUp "tree_given_up" Tree Power,
     TreeRemoved "tree_removed" Tree Power,
     NumberGiven "number_given" Tree Power,
+    ClaimLost "claim_lost" Landing Process,
+    LandingQueued "landing_queued" Landing Power,
+    LandingsWaiting "landings_waiting" Landing Process,
+    LandingsChecking "landings_checking" Landing Process,
+    LandingHeld "landing_held" Landing Power,
+    LandingReturned "landing_returned" Landing Power,
+    LandingRemoved "landing_removed" Landing Power,
+    LandingProposed "landing_proposed" Landing Power,
+    TreeVerified "tree_verified" Landing Process,
+    CheckFlaky "check_flaky" Landing Process,
+    TargetMoving "target_moving" Landing Power,
+    TargetNotMoved "target_not_moved" Landing Power,
+    LandingsLanded "landings_landed" Landing Power,
+    QueueRunnerStarted "queue_runner_started" Landing Process,
+    QueueRunnerRenewed "queue_runner_renewed" Landing Process,
+    QueueRunnerEnded "queue_runner_ended" Landing Process,
+    QueuePaused "queue_paused" Landing Power,
+    QueueResumed "queue_resumed" Landing Power,
     CommitMade "commit_made" Nothing Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,

@@ -266,7 +266,7 @@ fn contest(
 }
 
 /// What follows a task that was finished waits for it again, unless somebody has begun.
-fn hold_back_again(
+pub(crate) fn hold_back_again(
     view: &dyn View,
     task: &Task,
     events: &mut Vec<Event>,
