@@ -44,6 +44,7 @@ pub const KINDS: &[Kind] = &[
     Draft::KIND,
     numbers::Counter::KIND,
     tree::Tree::KIND,
+    crate::trust::Trust::KIND,
     waiting::Waiter::KIND,
     crate::zones::Policy::KIND,
 ];
