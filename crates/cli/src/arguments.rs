@@ -65,6 +65,7 @@ Record:
   export     Write claims, sessions and journal as files, to git, or as lock files
   store      Back up or restore the store
   policy     What of baton.toml is in force
+  trust      Stand for the commands of baton.toml (a person's right)
 
 More:
   demo       See the difference in half a minute, with nothing set up
@@ -222,6 +223,8 @@ pub(crate) enum Command {
     /// What of baton.toml is in force
     #[command(subcommand)]
     Policy(crate::commands::policy::Policy),
+    /// Put baton.toml in force and stand for the commands it lets Baton run (a person's right)
+    Trust(crate::commands::trust::Trust),
     /// See the difference in half a minute, with nothing set up
     Demo(crate::commands::demo::Demo),
     /// One agent of the demo

@@ -34,6 +34,7 @@ pub(crate) mod store;
 pub(crate) mod suggestions;
 pub(crate) mod sync;
 pub(crate) mod task;
+pub(crate) mod trust;
 pub(crate) mod vote;
 pub(crate) mod worktree;
 
@@ -88,6 +89,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Import(wanted) => import::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Store(wanted) => store::run(common, &wanted),
         Command::Policy(wanted) => policy::run(common, &wanted),
+        Command::Trust(wanted) => trust::run(common, &wanted),
         Command::Demo(wanted) => demo::run(common, &wanted),
         Command::DemoAgent(wanted) => demo::agent::run(&wanted),
         Command::DemoWorker(wanted) => demo::worker::run(&wanted),

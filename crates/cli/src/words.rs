@@ -4,6 +4,7 @@
 //! suggests, so a `next:` line never names anything that destroys or overrides.
 
 use baton_core::refusal::{Class, Held, Refusal};
+use baton_core::trust::Command;
 use baton_engine::failure::Failure;
 use baton_engine::store;
 use serde_json::{Value, json};
@@ -318,7 +319,11 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         }
         other => {
             let (message, next) = plain_words(other);
-            problem(message, next, json!({}))
+            let details = match other {
+                Refusal::Untrusted { commands } => json!({ "commands": commands }),
+                _ => json!({}),
+            };
+            problem(message, next, details)
         }
     }
 }
@@ -349,6 +354,7 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             format!("{} is for a person to decide", shown(what)),
             "ask a person to run this in a terminal",
         ),
+        Refusal::Untrusted { commands } => (untrusted(commands), "a person runs: baton trust"),
         Refusal::NotHeld { resource } => {
             (format!("{} is not held", shown(resource)), "baton claims, to see what is")
         }
@@ -388,6 +394,13 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
         Refusal::OutOfRange { allowed, .. } => (message, format!("give {allowed}")),
         _ => (message, next.to_owned()),
     }
+}
+
+/// A command of the policy would run that no person has seen.
+fn untrusted(commands: &[Command]) -> String {
+    let line = |one: &Command| format!("{} ({})", shown(&one.what), shown(&one.argv.join(" ")));
+    let lines: Vec<String> = commands.iter().map(line).collect();
+    format!("no person stands for what baton.toml would run: {}", lines.join(", "))
 }
 
 /// `src/a.rs is held by amber-otter until 12:05:00Z, in 28m: refactoring`.

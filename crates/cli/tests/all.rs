@@ -69,6 +69,8 @@ mod sync;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]
+mod trust;
+#[cfg(test)]
 mod worktrees;
 
 #[test]

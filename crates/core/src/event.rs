@@ -36,6 +36,7 @@ use crate::tasks::evidence::{CheckRun, Shown};
 use crate::time::{Moment, Span};
 use crate::tree::Tree;
 use crate::trees::Removed;
+use crate::trust::Trust;
 use crate::votes::Vote;
 use crate::waiting::Waiter;
 use crate::zones::Policy;
@@ -57,6 +58,10 @@ pub enum Event {
     },
     PolicySet {
         policy: Policy,
+    },
+    /// A person stands for exactly these commands of the policy.
+    CommandsTrusted {
+        trust: Trust,
     },
     PersonTokenAdded {
         token: PersonToken,

@@ -42,6 +42,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
 fn evolve_workspace(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
     match event {
         Event::PolicySet { policy } => put(records, policy),
+        Event::CommandsTrusted { trust } => put(records, trust),
         Event::PersonTokenAdded { token } => put(records, token),
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {

@@ -47,6 +47,7 @@ pub mod tasks;
 pub mod time;
 pub mod tree;
 pub mod trees;
+pub mod trust;
 pub mod view;
 pub mod votes;
 pub mod waiting;

@@ -12,6 +12,7 @@ use crate::id::{ClaimId, SessionId, Token};
 use crate::resource::{self, Resource};
 use crate::tasks;
 use crate::time::Moment;
+use crate::trust::Command;
 use crate::view::Unreadable;
 use crate::{commits, handoffs, landings, once, state, suggestions, syncs, trees};
 
@@ -66,6 +67,8 @@ pub enum Refusal {
     AmbiguousProcess { pid: u32 },
     #[error("{what} is for a person to decide")]
     NeedsPerson { what: String },
+    #[error("nobody stands for the commands")]
+    Untrusted { commands: Vec<Command> },
 
     #[error("token {given} is stale")]
     StaleToken { given: Token, current: Option<Token> },
@@ -181,6 +184,7 @@ impl Refusal {
             Self::SessionEnded { .. } => "session_ended",
             Self::AmbiguousProcess { .. } => "ambiguous_process",
             Self::NeedsPerson { .. } => "needs_person",
+            Self::Untrusted { .. } => "untrusted",
             Self::StaleToken { .. } => "stale_token",
             Self::NotHeld { .. } => "not_held",
             Self::UnknownClaim { .. } => "unknown_claim",

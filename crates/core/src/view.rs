@@ -48,6 +48,7 @@ pub const KINDS: &[Kind] = &[
     landing::Landing::KIND,
     landing::Queue::KIND,
     Lost::KIND,
+    crate::trust::Trust::KIND,
     waiting::Waiter::KIND,
     crate::zones::Policy::KIND,
 ];

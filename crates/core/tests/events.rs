@@ -21,6 +21,7 @@ use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
 use baton_core::tasks::evidence::{NamedCheck, Proof, Rules};
 use baton_core::time::{Moment, Span};
+use baton_core::trust::{Command, Trust, Trusted};
 use baton_core::waiting::Waiter;
 use baton_core::zones::{OnExhausted, Policy, Rule, TaskRules, Zone};
 
@@ -166,6 +167,12 @@ fn policy() -> Policy {
     }
 }
 
+fn trust() -> Trust {
+    let command = Command::new("queue check test", &["make".to_owned(), "test".to_owned()]);
+    let hash = command.hash();
+    Trust { commands: vec![Trusted { command, hash }], at: START, by: Some(holder()) }
+}
+
 fn commit_made() -> Made {
     let foreign = Foreign {
         path: "src/a.rs".to_owned(),
@@ -200,6 +207,7 @@ fn every_kind() -> Vec<Event> {
         Event::CommitMade { made: commit_made() },
         Event::WorkspaceMade { workspace: "w".to_owned() },
         Event::PolicySet { policy: policy() },
+        Event::CommandsTrusted { trust: trust() },
         Event::PersonTokenAdded { token: PersonToken { hash: "hash".to_owned(), made_at: START } },
         Event::SessionStarted { session: session(Life::Live) },
         Event::SessionResumed { session: session(Life::Ended { at: START, grace_until }) },

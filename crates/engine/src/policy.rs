@@ -10,6 +10,7 @@ use baton_core::state::rules::Rule;
 use baton_core::tasks::evidence::Rules;
 use baton_core::time::Moment;
 use baton_core::tree;
+use baton_core::trust::{self, Command};
 use baton_core::zones::{Policy, TaskRules, Zone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,9 @@ pub struct Shown {
     /// What approving the file would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// Commands in force that nobody stands for: Baton does not run them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untrusted: Vec<Command>,
     /// Why the file cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
@@ -82,6 +86,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         None if on_disk != OnDisk::Broken => OnDisk::NothingInForce,
         _ => on_disk,
     };
+    let untrusted = commands(workspace, &in_force)?.untrusted;
     Ok(Shown {
         zones: in_force.zones,
         capacities: in_force.capacities,
@@ -92,6 +97,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         approved_at: current.map(|current| current.approved_at),
         on_disk,
         difference,
+        untrusted,
         broken,
     })
 }
@@ -112,6 +118,37 @@ pub fn put_in_force(
         retry.as_ref(),
         |_| true,
         |view, context| policy::put_in_force(view, policy, standing, context),
+    )
+}
+
+/// The commands that a policy lets Baton run, with those that nobody stands for yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commands {
+    pub all: Vec<Command>,
+    pub untrusted: Vec<Command>,
+}
+
+pub fn commands(workspace: &mut Workspace, policy: &Policy) -> Result<Commands, Failure> {
+    let all = trust::commands(policy);
+    let untrusted = workspace
+        .look(&Actor::default(), Observed::default(), |view, _| trust::untrusted(view, &all))?;
+    Ok(Commands { all, untrusted })
+}
+
+/// Puts a policy in force and trusts exactly its commands, in one decision.
+pub fn trust(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    policy: &Policy,
+    operation: Option<&str>,
+) -> Result<trust::Given, Failure> {
+    let retry = operation.map(|operation| Retry::of(operation, "trust", &policy.source_hash));
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| trust::give(view, policy, context),
     )
 }
 

@@ -195,7 +195,15 @@ fn store(report: &mut Report, opened: Opened) {
     }
     match opened.policy {
         Err(failure) => report.failed("policy", failure),
-        Ok(shown) => policy(report, shown.on_disk, shown.zones.len(), shown.broken.as_deref()),
+        Ok(found) => {
+            policy(report, found.on_disk, found.zones.len(), found.broken.as_deref());
+            if !found.untrusted.is_empty() {
+                let names: Vec<String> =
+                    found.untrusted.iter().map(|command| shown(&command.what)).collect();
+                let detail = format!("no person stands for {}: not run", names.join(", "));
+                report.tell("trust", State::Warning, detail, "a person runs: baton trust");
+            }
+        }
     }
     who(report, opened.actor);
     let dead = opened.dead;

@@ -120,7 +120,7 @@ pub(crate) fn answer(gate: &gate::Gate) -> String {
     format!("baton gate approve {id}{option} --why '…', or baton gate deny {id} --why '…'")
 }
 
-fn argv_words(argv: &[String]) -> String {
+pub(super) fn argv_words(argv: &[String]) -> String {
     let words: Vec<String> = argv.iter().map(|word| format!("'{}'", shown(word))).collect();
     words.join(" ")
 }

@@ -13,12 +13,14 @@ use baton_core::refusal::Refusal;
 use baton_core::state::rules::{Owner, Rule};
 use baton_core::tasks::evidence::Rules;
 use baton_core::tree::Identity;
+use baton_core::trust::Command;
 use baton_core::zones::Zone;
 use baton_engine::failure::Failure;
 use baton_engine::policy::{self, OnDisk, Shown};
 use baton_engine::workspace::Workspace;
 use baton_engine::{config, setup, whoami};
 
+use super::gate::argv_words;
 use super::init::rule_word;
 use crate::arguments::Common;
 use crate::desk::{self, Desk, Outcome, remark};
@@ -135,14 +137,28 @@ fn shown_words(found: &Shown, colour: bool) -> String {
             ("baton.toml here is not in force yet".to_owned(), Some("baton policy approve"))
         }
     };
+    if !found.untrusted.is_empty() {
+        let word = paint("not trusted", Paint::Yellow, colour);
+        let _ = writeln!(text, "{word}, so Baton does not run them:");
+        text.push_str(&commands_words(&found.untrusted, "  "));
+    }
     let _ = writeln!(text, "{sentence}");
     if let Some(difference) = &found.difference {
         text.push_str(&difference_words(difference, colour));
     }
-    if let Some(next) = next {
+    let trust = (!found.untrusted.is_empty()).then_some("baton trust, by a person");
+    if let Some(next) = next.or(trust) {
         let _ = writeln!(text, "{}: {next}", paint("next", Paint::Cyan, colour));
     }
     text
+}
+
+/// One line for each command: what it is for, and its words as they are run.
+pub(crate) fn commands_words(commands: &[Command], indent: &str) -> String {
+    let line = |command: &Command| {
+        format!("{indent}{}: {}\n", shown(&command.what), argv_words(&command.argv))
+    };
+    commands.iter().map(line).collect()
 }
 
 fn paths_of(zone: &Zone) -> String {
@@ -200,7 +216,7 @@ fn tree_words(rules: &baton_core::tree::Rules) -> String {
     format!("in {dir}, {copied} copied, {identity}")
 }
 
-fn difference_words(difference: &Difference, colour: bool) -> String {
+pub(super) fn difference_words(difference: &Difference, colour: bool) -> String {
     let mut text = String::new();
     let mut line = |sign: &str, tint, zone: &Zone| {
         let words = format!("{sign} {:<7}  {}", rule_word(zone.policy), paths_of(zone));

@@ -79,6 +79,7 @@ kinds! {
     EpochRaised "epoch_raised" Nothing Power,
     WorkspaceMade "workspace_made" Nothing Power,
     PolicySet "policy_set" Workspace Power,
+    CommandsTrusted "commands_trusted" Workspace Power,
     PersonTokenAdded "person_token_added" Workspace Power,
     SessionStarted "session_started" Session Process,
     SessionResumed "session_resumed" Session Process,

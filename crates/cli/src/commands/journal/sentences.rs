@@ -228,6 +228,16 @@ fn of_workspace(told: &Told, event: &Event, actor: &str) -> String {
             let task = made.task.as_ref().map(|task| format!(" for {task}")).unwrap_or_default();
             format!("{actor} committed {} as {}{task}", resources(&made.paths), shown(&commit))
         }
+        Event::CommandsTrusted { trust } => {
+            let count = counted(trust.commands.len() as u64, "command", "commands");
+            let names: Vec<String> =
+                trust.commands.iter().map(|one| shown(&one.command.what)).collect();
+            let names = match names.is_empty() {
+                true => String::new(),
+                false => format!(": {}", names.join(", ")),
+            };
+            format!("{actor} let a person stand for {count} of baton.toml{names}")
+        }
         Event::PersonTokenAdded { .. } => format!("{actor} added a token that proves a person"),
         Event::OperationAnswered { .. } => {
             format!("{actor} was answered under an operation id")
