@@ -35,6 +35,7 @@ Every day:
   task       add, list, show, ready, blocked, take, update, done, fail, park …
   commit     Commit exactly the named paths, whatever others do in the tree
   sync       How far behind the remote this tree is; --pull brings it up to date
+  land       Land this branch: merged, checked, and only then in the target
   handoff    Hand a task over with its claims: offer, accept, decline, list, show
 
 Claims:
@@ -50,6 +51,9 @@ Shared:
   once       Run a command unless it has succeeded under this key
   note       Write down a decision, a lesson or progress
   notes      Read what was written down, newest last
+
+Landing:
+  queue      list, show, pause, resume, remove, retry, run: what waits to land
 
 Trees:
   worktree   new, list, remove, gc: a working tree with a branch of its own
@@ -190,6 +194,15 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 in sync or ahead, 1 behind, 4 the remote cannot be reached.
     Sync(api::commits::Sync),
+    /// Land a branch: merged with the target, checked, and only then in it
+    ///
+    /// Waits for its own landing and moves the queue on itself when nobody does. Exit codes: 0 it
+    /// landed (or stands in line, with --queue; or a request is open, where the target is
+    /// protected), 1 it was returned, or waits for somebody and stays in line.
+    Land(api::landings::Land),
+    /// What waits to land
+    #[command(subcommand)]
+    Queue(crate::commands::queue::Queue),
     /// Write down a decision, a lesson or progress
     Note(api::shared::Note),
     /// Read what was written down, newest last

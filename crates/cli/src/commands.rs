@@ -25,6 +25,7 @@ pub(crate) mod numbers;
 pub(crate) mod once;
 pub(crate) mod person;
 pub(crate) mod policy;
+pub(crate) mod queue;
 pub(crate) mod reference;
 pub(crate) mod rescue;
 pub(crate) mod session;
@@ -75,6 +76,8 @@ fn serve(command: Command, common: &Common) -> Outcome {
             true => sync::run(&mut Desk::open_to_act(common)?, &wanted),
             false => sync::run(&mut Desk::open(common)?, &wanted),
         },
+        Command::Land(wanted) => queue::land(&mut Desk::open_to_act(common)?, &wanted),
+        Command::Queue(wanted) => queue::run(common, &wanted),
         Command::Note(wanted) => notes::add(&mut Desk::open_to_act(common)?, &wanted),
         Command::Notes(wanted) => notes::list(&mut Desk::open(common)?, &wanted),
         Command::Worktree(wanted) => worktree::run(common, &wanted),

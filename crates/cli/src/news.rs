@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use baton_core::landing::State;
 use baton_core::notices::{News, Notice};
 use baton_core::task::Move;
 
@@ -85,6 +86,14 @@ fn sentence(news: &News) -> String {
             shown(title),
             shown(why)
         ),
+        News::LandingOver { landing, branch, target, state, reason } => {
+            let why = reason.as_ref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
+            let (branch, target) = (shown(branch), shown(target));
+            match state {
+                State::Landed => format!("{branch} ({landing}) landed on {target}{why}"),
+                state => format!("{branch} ({landing}) was {} from {target}{why}", state.name()),
+            }
+        }
         News::ReviewOver { task, title, why } => {
             format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
         }

@@ -14,6 +14,7 @@ use crate::render::{self, resources, shown};
 mod commits;
 mod evidence;
 mod handoffs;
+mod landings;
 mod syncs;
 mod tasks;
 pub(crate) use gates::decision_words;
@@ -287,6 +288,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         }
         Refusal::Sync(refused) => {
             let (message, next, details) = syncs::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Landing(refused) => {
+            let (message, next, details) = landings::of(refused);
             problem(message, next, details)
         }
         Refusal::Task(refused) => {

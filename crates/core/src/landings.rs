@@ -43,6 +43,8 @@ pub enum Refused {
     NoTarget { target: String },
     #[error("{branch} has no history in common with {target}")]
     NoBase { branch: String, target: String, shallow: bool },
+    #[error("{branch} has nothing that {target} has not")]
+    Nothing { branch: String, target: String },
     #[error("there is no landing {landing}")]
     Unknown { landing: String, near: Vec<LandingId> },
     #[error("{landing} is over: {}", state.name())]
@@ -83,6 +85,7 @@ impl Refused {
             Self::IsTarget { .. } => "is_target",
             Self::NoTarget { .. } => "no_target",
             Self::NoBase { .. } => "no_base",
+            Self::Nothing { .. } => "nothing_to_land",
             Self::Unknown { .. } => "unknown_landing",
             Self::Over { .. } => "landing_over",
             Self::NotOver { .. } => "landing_not_over",

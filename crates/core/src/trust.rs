@@ -83,7 +83,16 @@ impl Record for Trust {
 /// Every command that a policy lets Baton run by itself, in the order of the file.
 pub fn commands(policy: &Policy) -> Vec<Command> {
     let check = |name: &str| format!("queue check {name}");
-    policy.evidence.named.iter().map(|one| Command::new(check(&one.name), &one.run)).collect()
+    let checks = policy.evidence.named.iter();
+    let mut commands: Vec<Command> =
+        checks.map(|one| Command::new(check(&one.name), &one.run)).collect();
+    let queue = &policy.queue;
+    for (what, argv) in
+        [("queue request", &queue.request), ("queue merge driver", &queue.merge_driver)]
+    {
+        commands.extend((!argv.is_empty()).then(|| Command::new(what, argv)));
+    }
+    commands
 }
 
 /// Those of these commands that nobody stands for.

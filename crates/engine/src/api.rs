@@ -13,6 +13,7 @@ use baton_core::time::Span;
 pub mod commits;
 pub mod gates;
 pub mod handoffs;
+pub mod landings;
 pub mod reviews;
 pub mod shared;
 pub mod suggestions;

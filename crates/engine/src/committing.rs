@@ -284,7 +284,7 @@ impl Job<'_> {
         lock.write(&self.new_index(dirs, &candidate.entries)?.file)?;
         may_stop(self.workspace, "commit-indexed");
         let text = message::tidied(&outcome.message);
-        let commit = self.git.make_commit(&candidate.tree, head, &text, &[]);
+        let commit = self.git.make_commit(&candidate.tree, &Vec::from_iter(head), &text, &[]);
         let commit = commit.map_err(no_identity)?;
         let made = self.made(&candidate, &commit, permit)?;
         let Candidate { branch, head: before, entries: new, .. } = candidate;

@@ -20,6 +20,7 @@ use toml::Spanned;
 use crate::failure::Failure;
 
 mod done;
+mod queue;
 mod state;
 mod tasks;
 pub(crate) mod worktree;
@@ -105,8 +106,8 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let Policy { zones, capacities, state, tasks, evidence, trees, .. } = policy;
-    let said = (zones, capacities, state, tasks, evidence, trees);
+    let Policy { zones, capacities, state, tasks, evidence, trees, queue, .. } = policy;
+    let said = (zones, capacities, state, tasks, evidence, trees, queue);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -123,6 +124,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         tasks: source.tasks(&file.tasks)?,
         evidence: source.evidence(&file.done, &file.queue)?,
         trees: source.trees(&file.worktree)?,
+        queue: source.queue(&file.queue)?,
         source_hash: hash(text),
         approved_at,
     })

@@ -4,9 +4,9 @@
 //! without a shell, in the root of the tree, its output live; its life is tied to ours, and its
 //! time is limited. What evidence is worth is decided in `baton_core::tasks::evidence`.
 
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use baton_core::claim::{self, Claim};
@@ -27,19 +27,14 @@ use serde::{Deserialize, Serialize};
 use crate::api::tasks as api;
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
+use crate::leash::{self, Waited};
 use crate::policy;
 use crate::sighting::files::tree_root;
 use crate::workspace::{Retry, Workspace};
 
 const CLAIMS_MAX: u32 = 10_000;
-/// How often the end of a check is looked for.
-const LOOKED_FOR_EVERY: Duration = Duration::from_millis(20);
 /// How often a running check renews its task's lease.
 const RENEWED_EVERY: Duration = Duration::from_secs(5 * 60);
-/// What a shell answers for a command that is not there, that cannot be run, that took too long.
-const NOT_FOUND: u8 = 127;
-const NOT_RUNNABLE: u8 = 126;
-const TOO_LONG: u8 = 124;
 
 /// What the policy in force asks for.
 pub fn rules(workspace: &mut Workspace) -> Result<Rules, Failure> {
@@ -284,7 +279,7 @@ fn run(
     output: Output,
     timeout: Duration,
 ) -> Result<u8, Failure> {
-    let mut command = command(words);
+    let mut command = leash::command(words);
     command.current_dir(&about.root).stdin(Stdio::null()).process_group(0);
     if output == Output::ToError {
         let error = rustix::io::dup(std::io::stderr()).map_err(|error| Failure::File {
@@ -296,53 +291,22 @@ fn run(
     }
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(NOT_FOUND),
-        Err(_) => return Ok(NOT_RUNNABLE),
+        Err(error) => return Ok(leash::code_of(&error)),
     };
     let deadline = Instant::now() + timeout;
-    let mut renewed = Instant::now();
     loop {
-        let lost = |source| Failure::File { doing: "a check is lost", path: "wait".into(), source };
-        if let Some(status) = child.try_wait().map_err(lost)? {
-            let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-            let code = code.unwrap_or(i32::from(NOT_RUNNABLE));
-            return Ok(u8::try_from(code).unwrap_or(u8::MAX));
-        }
-        if Instant::now() >= deadline {
-            end(&mut child);
-            return Ok(TOO_LONG);
-        }
-        if renewed.elapsed() >= RENEWED_EVERY {
-            if let Err(failure) = renew(workspace, actor, wanted) {
-                end(&mut child);
-                return Err(failure);
+        let until = deadline.min(Instant::now() + RENEWED_EVERY);
+        match leash::wait(&mut child, until, None) {
+            Waited::Ended(code) => return Ok(code),
+            _ if Instant::now() >= deadline => {
+                leash::end(&mut child);
+                return Ok(leash::TOO_LONG);
             }
-            renewed = Instant::now();
+            _ => {}
         }
-        std::thread::sleep(LOOKED_FOR_EVERY);
+        if let Err(failure) = renew(workspace, actor, wanted) {
+            leash::end(&mut child);
+            return Err(failure);
+        }
     }
-}
-
-/// Through a copy of ourselves that ties its life to ours and then becomes the command.
-#[cfg(target_os = "linux")]
-fn command(words: &[String]) -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    let runner = rustix::process::getpid().as_raw_pid().to_string();
-    command.arg(crate::once::child::VERB).arg(runner).arg("--").args(words);
-    command
-}
-
-#[cfg(not(target_os = "linux"))]
-fn command(words: &[String]) -> Command {
-    let mut command = Command::new(words.first().map_or("", String::as_str));
-    command.args(words.iter().skip(1));
-    command
-}
-
-/// Ends a check and everything it has started.
-fn end(child: &mut Child) {
-    let group = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
-    child.kill().ok();
-    child.wait().ok();
 }

@@ -7,6 +7,7 @@
 
 mod committing;
 mod judge;
+mod merging;
 mod patch;
 mod read;
 mod remote;
@@ -24,12 +25,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use committing::{Blob, Entry};
+pub use merging::{Clash, Merged};
 pub(crate) use read::nested_repository;
 pub use read::{Changed, Commit, Status};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;
-pub use trees::{Kept, Linked};
+pub use trees::{Kept, Linked, POOL};
 pub use write::{Author, PrivateIndex};
 
 /// The oldest git whose options we use.

@@ -24,6 +24,8 @@ pub mod git;
 pub mod handing;
 pub mod import;
 pub mod journal;
+pub mod landing;
+mod leash;
 pub mod listing;
 pub mod locks;
 pub mod notes;

@@ -5,6 +5,7 @@
 //! what was read is remembered in a trace, which decides nothing.
 
 use baton_core::context::{Actor, Observed};
+use baton_core::landing;
 use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::state::rules::Rule;
 use baton_core::tasks::evidence::Rules;
@@ -45,6 +46,8 @@ pub struct Shown {
     pub evidence: Rules,
     #[serde(default, skip_serializing_if = "tree::Rules::is_default")]
     pub trees: tree::Rules,
+    #[serde(default, skip_serializing_if = "landing::Rules::is_default")]
+    pub queue: landing::Rules,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Moment>,
     pub on_disk: OnDisk,
@@ -94,6 +97,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         state: in_force.state,
         evidence: in_force.evidence,
         trees: in_force.trees,
+        queue: in_force.queue,
         approved_at: current.map(|current| current.approved_at),
         on_disk,
         difference,

@@ -95,6 +95,11 @@ impl Turn {
         self.folder.join(name)
     }
 
+    /// The tree's own index.
+    pub(super) fn index(&self) -> PathBuf {
+        self.path("index")
+    }
+
     /// What a process that died had begun.
     pub(super) fn begun(&self) -> Result<Option<Intent>, Failure> {
         let path = self.path(INTENT);

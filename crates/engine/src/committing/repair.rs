@@ -10,12 +10,19 @@ use super::{keep, lock};
 use crate::failure::Failure;
 use crate::git::{Entry, Git, PrivateIndex};
 use crate::workspace::Workspace;
+use std::path::Path;
 
 /// True when there was anything to repair. The turn is ours, so whoever began it is gone.
 pub(crate) fn run(workspace: &mut Workspace, turn: &Turn) -> Result<bool, Failure> {
+    let root = workspace.place.root.clone();
+    run_in(workspace, &root, turn)
+}
+
+/// The same for any tree of the clone, by its root.
+pub(crate) fn run_in(workspace: &mut Workspace, root: &Path, turn: &Turn) -> Result<bool, Failure> {
     let Some(intent) = turn.begun()? else { return Ok(false) };
     if let Some(pull) = intent.pull {
-        let git = Git::in_tree(&workspace.place.root)?;
+        let git = Git::in_tree(root)?;
         // Moving the files is the same when it was done before. Where it cannot be done any more
         // nothing was moved: then there is nothing to finish.
         if git.commit_named(&pull.branch)?.as_ref() == Some(&pull.before)
@@ -31,7 +38,7 @@ pub(crate) fn run(workspace: &mut Workspace, turn: &Turn) -> Result<bool, Failur
         turn.forget()?;
         return Ok(true);
     };
-    let git = Git::in_tree(&workspace.place.root)?;
+    let git = Git::in_tree(root)?;
     if !moved(&git, &step)? {
         turn.unlock()?;
         turn.forget()?;
@@ -40,7 +47,7 @@ pub(crate) fn run(workspace: &mut Workspace, turn: &Turn) -> Result<bool, Failur
     if turn.lock_is_ours() && step.ready {
         turn.put_index()?;
     } else if !turn.index_is_ours() {
-        put_again(workspace, &git, turn, &step)?;
+        put_again(&git, turn, &step)?;
     }
     if let Some((made, retry)) = &step.made {
         // In the name of whoever made it; it is not here to be asked or told anything.
@@ -63,7 +70,7 @@ fn moved(git: &Git, step: &Step) -> Result<bool, Failure> {
 
 /// Somebody has removed the lock by hand: the entries go into the index as it is now, where that
 /// still has what it had then.
-fn put_again(workspace: &Workspace, git: &Git, turn: &Turn, step: &Step) -> Result<(), Failure> {
+fn put_again(git: &Git, turn: &Turn, step: &Step) -> Result<(), Failure> {
     let paths: Vec<String> = step.old.iter().map(|entry| entry.path.clone()).collect();
     let (now, _) = git.entries(None, &paths)?;
     let stale = |entry: &&Entry| step.old.contains(entry);
@@ -78,11 +85,8 @@ fn put_again(workspace: &Workspace, git: &Git, turn: &Turn, step: &Step) -> Resu
     let again = Step { ready: false, ..step.clone() };
     let mut lock = turn.lock_index(Some(&again))?;
     let index = PrivateIndex::new()?;
-    if let Some(dirs) = &workspace.place.git {
-        let real = dirs.git_dir.join("index");
-        std::fs::copy(&real, &index.file)
-            .map_err(lock::cannot("git's index cannot be read", &real))?;
-    }
+    let real = turn.index();
+    std::fs::copy(&real, &index.file).map_err(lock::cannot("git's index cannot be read", &real))?;
     git.put_entries(&index.file, &new)?;
     lock.write(&index.file)?;
     lock.put()

@@ -30,6 +30,22 @@ pub(super) struct QueueEntry {
     target: Option<Spanned<String>>,
     #[serde(default)]
     check: Vec<CheckEntry>,
+    #[serde(default)]
+    pub(super) jobs: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub(super) strategy: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) guard: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) mode: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) remote: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) request: Option<Spanned<Command>>,
+    #[serde(default)]
+    pub(super) merge_driver: Option<Spanned<Command>>,
+    #[serde(default)]
+    pub(super) after_land: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -43,7 +59,7 @@ struct CheckEntry {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Command {
+pub(super) enum Command {
     Words(Vec<String>),
     Line(String),
 }
@@ -100,20 +116,7 @@ impl Source<'_> {
             let detail = format!("{name:?} is not a name such as \"test\" or \"lint/rust\"");
             return Err(self.wrong(Some(entry.name.span().start), detail));
         }
-        let at = Some(entry.run.span().start);
-        let run = match entry.run.get_ref() {
-            Command::Words(words) => words.clone(),
-            Command::Line(line)
-                if line.contains(['"', '\'', '\\', '$', '|', '&', ';', '<', '>', '`', '*']) =>
-            {
-                let detail = "it runs without a shell: write [\"program\", \"word\", …]".to_owned();
-                return Err(self.wrong(at, detail));
-            }
-            Command::Line(line) => line.split_whitespace().map(str::to_owned).collect(),
-        };
-        if evidence::fits_command(&run).is_err() {
-            return Err(self.wrong(at, "it is no command, or too long for one".to_owned()));
-        }
+        let run = self.command(&entry.run)?;
         let timeout = match &entry.timeout {
             None => TIMEOUT_DEFAULT,
             Some(typed) => {
@@ -128,6 +131,25 @@ impl Source<'_> {
             }
         };
         Ok(NamedCheck { name: name.clone(), run, timeout })
+    }
+
+    /// Words, or a line that means the same with and without a shell.
+    pub(super) fn command(&self, typed: &Spanned<Command>) -> Result<Vec<String>, Failure> {
+        let at = Some(typed.span().start);
+        let run = match typed.get_ref() {
+            Command::Words(words) => words.clone(),
+            Command::Line(line)
+                if line.contains(['"', '\'', '\\', '$', '|', '&', ';', '<', '>', '`', '*']) =>
+            {
+                let detail = "it runs without a shell: write [\"program\", \"word\", …]".to_owned();
+                return Err(self.wrong(at, detail));
+            }
+            Command::Line(line) => line.split_whitespace().map(str::to_owned).collect(),
+        };
+        match evidence::fits_command(&run) {
+            Ok(()) => Ok(run),
+            Err(_) => Err(self.wrong(at, "it is no command, or too long for one".to_owned())),
+        }
     }
 
     fn target(&self, typed: &Spanned<String>) -> Result<String, Failure> {

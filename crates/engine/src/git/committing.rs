@@ -151,14 +151,12 @@ impl Git {
     pub fn make_commit(
         &self,
         tree: &Oid,
-        parent: Option<&Oid>,
+        parents: &[&Oid],
         message: &str,
         author: &[(&'static str, String)],
     ) -> Result<Oid, Error> {
         let mut options = vec!["--no-gpg-sign"];
-        if let Some(parent) = parent {
-            options.extend(["-p", parent.as_str()]);
-        }
+        options.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
         options.push(tree.as_str());
         let mut call = self.call("commit-tree").options(&options);
         for name in IDENTITY {

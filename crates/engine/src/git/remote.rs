@@ -8,7 +8,6 @@
 
 use std::time::Duration;
 
-use super::read::{names, oid_in};
 use super::{Commit, Error, Git, Oid};
 
 /// How long a fetch may take.
@@ -83,24 +82,63 @@ impl Git {
             url,
             &refspec,
         ];
+        let slow = self.clone().with_timeout(Duration::from_secs(FETCH_SECONDS_MAX));
+        match slow.over_the_network("fetch")?.options(&options).bytes() {
+            Ok(_) => Ok(true),
+            Err(Error::Failed { message, .. }) if message.contains("find remote ref") => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A call that may reach a remote, in the usual ways and with the user's own passwords.
+    fn over_the_network(&self, subcommand: &'static str) -> Result<super::Call<'_>, Error> {
         let mut settings: Vec<String> = ["https", "http", "ssh", "git", "file"]
             .iter()
             .map(|protocol| format!("protocol.{protocol}.allow=always"))
             .collect();
         settings.push("core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=10".to_owned());
         settings.extend(self.own_helpers()?);
-        let slow = self.clone().with_timeout(Duration::from_secs(FETCH_SECONDS_MAX));
-        let mut call = slow.call("fetch").options(&options).settings(&settings);
+        let mut call = self.call(subcommand).settings(&settings);
         for name in KEPT {
             if let Some(value) = std::env::var_os(name) {
                 call = call.set(name, value);
             }
         }
-        match call.bytes() {
-            Ok(_) => Ok(true),
-            Err(Error::Failed { message, .. }) if message.contains("find remote ref") => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(call)
+    }
+
+    /// Pushes a commit to a branch that must still be where it was seen; nothing for one that is
+    /// not there yet.
+    pub fn push(&self, url: &str, branch: &str, to: &Oid, from: Option<&Oid>) -> Result<(), Error> {
+        let reference = format!("refs/heads/{branch}");
+        let seen = from.map(Oid::as_str).unwrap_or_default();
+        let lease = format!("--force-with-lease={reference}:{seen}");
+        let refspec = format!("{to}:{reference}");
+        let options = [
+            "--quiet",
+            "--no-follow-tags",
+            "--no-recurse-submodules",
+            "--no-signed",
+            "--no-verify",
+            "--receive-pack=git-receive-pack",
+            &lease,
+            "--end-of-options",
+            url,
+            &refspec,
+        ];
+        let slow = self.clone().with_timeout(Duration::from_secs(FETCH_SECONDS_MAX));
+        slow.over_the_network("push")?.options(&options).bytes().map(drop)
+    }
+
+    /// Where a branch of a remote is, as the remote says now.
+    pub fn remote_tip(&self, url: &str, branch: &str) -> Result<Option<Oid>, Error> {
+        let reference = format!("refs/heads/{branch}");
+        let options =
+            ["--quiet", "--upload-pack=git-upload-pack", "--end-of-options", url, &reference];
+        let slow = self.clone().with_timeout(Duration::from_secs(FETCH_SECONDS_MAX));
+        let text = slow.over_the_network("ls-remote")?.options(&options).text()?;
+        let line = text.lines().find(|line| line.ends_with(&format!("\t{reference}")));
+        Ok(line.and_then(|line| Oid::parse(line.split('\t').next()?)))
     }
 
     /// Helpers for passwords of the user's own configuration; the repository's are not asked.
@@ -141,65 +179,63 @@ impl Git {
 
     /// Puts the commits of `head` that `tip` has not upon `tip`, one after the other.
     pub fn replay(&self, head: &Oid, tip: &Oid) -> Result<Replayed, Error> {
-        let version = self.version()?;
-        if version < REPLAY_VERSION {
-            return Err(Error::TooOld { found: version });
-        }
-        let range = format!("{tip}..{head}");
-        let options = ["--reverse", "--topo-order", "--parents", &range];
-        let text = self.call("rev-list").options(&options).text()?;
-        let drivers = self.own_drivers()?;
+        self.can_replay()?;
+        let commits = match self.own_line(tip, head)? {
+            Ok(commits) => commits,
+            Err(commit) => return Ok(Replayed::Merge { commit }),
+        };
         let mut tip = tip.clone();
-        for line in text.lines() {
-            let oids: Option<Vec<Oid>> = line.split(' ').map(Oid::parse).collect();
-            let unexpected = || Error::Unexpected { command: "rev-list".into() };
-            let oids = oids.ok_or_else(unexpected)?;
-            let [commit, parent] = &oids[..] else {
-                let commit = oids.into_iter().next().ok_or_else(unexpected)?;
-                return Ok(Replayed::Merge { commit });
-            };
-            let base = format!("--merge-base={parent}");
-            let options = ["--write-tree", "-z", "--name-only", "--no-messages", &base];
-            let ends = [tip.as_str(), commit.as_str()];
-            let call = self.call("merge-tree").options(&options).options(&ends);
-            let answer = call.without_drivers(&drivers).answer(&[1])?;
-            let mut fields = answer.output.splitn(2, |byte| *byte == 0);
-            let tree = fields.next().and_then(oid_in);
-            let tree = tree.ok_or(Error::Unexpected { command: "merge-tree".into() })?;
-            if answer.status == Some(1) {
-                let files = names(fields.next().unwrap_or_default())?;
-                return Ok(Replayed::Conflict { commit: commit.clone(), files });
+        for (commit, parent) in commits {
+            let merged = self.merge_upon(&parent, &tip, &commit)?;
+            if !merged.clashes.is_empty() {
+                let files = merged.clashes.into_iter().map(|clash| clash.path).collect();
+                return Ok(Replayed::Conflict { commit, files });
             }
             // What the remote has already makes no commit of its own.
-            if !self.differs(Some(&tip), &tree)?.is_empty() {
-                tip = self.again(commit, &tree, &tip)?;
+            if self.tree_of_commit(&tip)? != merged.tree {
+                tip = self.again(&commit, &merged.tree, &tip)?;
             }
         }
         Ok(Replayed::Tip(tip))
     }
 
+    /// Can this git put a commit upon another base without a tree?
+    pub(super) fn can_replay(&self) -> Result<(), Error> {
+        let version = self.version()?;
+        match version < REPLAY_VERSION {
+            true => Err(Error::TooOld { found: version }),
+            false => Ok(()),
+        }
+    }
+
     /// The same commit with another tree and parent.
-    fn again(&self, commit: &Oid, tree: &Oid, parent: &Oid) -> Result<Oid, Error> {
+    pub(crate) fn again(&self, commit: &Oid, tree: &Oid, parent: &Oid) -> Result<Oid, Error> {
+        let options = ["--max-count=1", "--no-show-signature", "--no-notes", "--format=tformat:%B"];
+        let message = self.call("log").options(&options).options(&[commit.as_str()]).text()?;
+        let message = format!("{}\n", message.trim_end());
+        self.make_commit(tree, &[parent], &message, &self.author_of(commit)?)
+    }
+
+    /// Who made a commit, and when, as the surroundings of the next.
+    pub(super) fn author_of(&self, commit: &Oid) -> Result<Vec<(&'static str, String)>, Error> {
         let options = [
             "--max-count=1",
             "--no-show-signature",
             "--no-notes",
             "--date=raw",
-            "--format=tformat:%an%x00%ae%x00%ad%x00%B",
+            "--format=tformat:%an%x00%ae%x00%ad",
             commit.as_str(),
         ];
         let text = self.call("log").options(&options).text()?;
-        let fields: Vec<&str> = text.splitn(4, '\0').collect();
-        let [name, email, date, message] = fields[..] else {
+        let fields: Vec<&str> = text.trim_end().splitn(3, '\0').collect();
+        let [name, email, date] = fields[..] else {
             return Err(Error::Unexpected { command: "log".into() });
         };
-        let author = [
+        Ok(vec![
             ("GIT_AUTHOR_NAME", name.to_owned()),
             ("GIT_AUTHOR_EMAIL", email.to_owned()),
             ("GIT_AUTHOR_DATE", format!("@{date}")),
-        ];
-        let message = format!("{}\n", message.trim_end());
-        self.make_commit(tree, Some(parent), &message, &author)
+        ])
     }
 
     /// Every file of a commit.

@@ -35,8 +35,18 @@ pub struct Kept {
     pub subject: String,
 }
 
+/// Where checks of the merge queue run, below the folder of the store.
+pub const POOL: [&str; 2] = ["baton", "checks"];
+
+/// Is it one of those trees? They are nobody's to work in.
+fn is_pool(path: &Path) -> bool {
+    let parts: Vec<_> =
+        path.components().rev().skip(1).take(2).map(|one| one.as_os_str()).collect();
+    parts == [POOL[1], POOL[0]]
+}
+
 impl Git {
-    /// Every tree of the repository, the main one first.
+    /// Every tree of the repository that somebody may work in, the main one first.
     pub fn trees(&self) -> Result<Vec<Linked>, Error> {
         let output = self.call("worktree").options(&["list", "--porcelain", "-z"]).bytes()?;
         let mut trees: Vec<Linked> = Vec::new();
@@ -61,6 +71,7 @@ impl Git {
                 _ => {}
             }
         }
+        trees.retain(|tree| !is_pool(&tree.path));
         Ok(trees)
     }
 

@@ -13,6 +13,7 @@ use crate::render::{Paint, counted, paint, resources, shown};
 
 mod gates;
 mod handoffs;
+mod landings;
 mod notices;
 mod parts;
 mod shared;
@@ -54,6 +55,7 @@ fn sentence(told: &Told, colour: bool) -> String {
         Room::Suggestion => suggestions::sentence(event, &actor, &who),
         Room::Review | Room::Gate => gates::sentence(event, &actor, &who),
         Room::Tree => trees::sentence(event, &actor, &who),
+        Room::Landing => landings::sentence(event, &actor, &who),
         Room::Shared => shared::sentence(event, &actor, &who),
         Room::Workspace | Room::Nothing => of_workspace(told, event, &actor),
     }

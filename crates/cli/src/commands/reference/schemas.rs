@@ -8,13 +8,29 @@ use serde_json::{Map, Value, json};
 
 pub(super) fn all() -> Value {
     let mut generator = SchemaGenerator::default();
-    let nouns = [claims, sessions, tasks, handoffs, gates, shared, trees];
+    let nouns = [claims, sessions, tasks, handoffs, gates, shared, trees, landings];
     let objects = nouns.iter().filter_map(|noun| match noun(&mut generator) {
         Value::Object(replies) => Some(replies),
         _ => None,
     });
     let replies: Map<String, Value> = objects.flatten().collect();
     json!({ "replies": replies, "$defs": generator.take_definitions(true) })
+}
+
+fn landings(generator: &mut SchemaGenerator) -> Value {
+    use baton_core::landings::{Changed, Standing};
+    use baton_engine::landing::{Listed, Reply};
+
+    json!({
+        "land": generator.subschema_for::<Reply>(),
+        "queue list": generator.subschema_for::<Listed>(),
+        "queue show": generator.subschema_for::<Reply>(),
+        "queue pause": generator.subschema_for::<Standing>(),
+        "queue resume": generator.subschema_for::<Standing>(),
+        "queue remove": generator.subschema_for::<Changed>(),
+        "queue retry": generator.subschema_for::<Reply>(),
+        "queue run": generator.subschema_for::<Listed>(),
+    })
 }
 
 fn claims(generator: &mut SchemaGenerator) -> Value {

@@ -70,6 +70,9 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
         News::Suggested { .. } | News::SuggestionAnswered { .. } => {
             suggestions::note(news, to, who)
         }
+        News::LandingOver { landing, state, .. } => {
+            format!("a note for {to}: {landing} is {}", state.name())
+        }
         News::Joined { task, why, .. } => {
             format!("a note for {to}: {task} can go on: {}", shown(why))
         }

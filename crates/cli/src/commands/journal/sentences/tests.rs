@@ -178,6 +178,7 @@ fn s20_every_kind_has_words_and_nothing_in_them_acts() {
         ("gates", gates::samples()),
         ("suggestions", suggestions::samples()),
         ("trees", trees::samples()),
+        ("landings", landings::samples()),
     ];
     for kind in KINDS {
         let sampled = nouns.iter().any(|(_, all)| all.iter().any(|(name, _)| name == kind));

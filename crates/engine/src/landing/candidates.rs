@@ -1,0 +1,222 @@
+//! Which landings may be part of a candidate, and the candidates themselves.
+//!
+//! Owns the way from the line to the stack: what is there already, what people must approve first,
+//! what lies uncommitted in the way, what conflicts. A landing that cannot go on is held or goes
+//! back, with the reason, and the rest is stacked without it.
+
+use std::collections::BTreeSet;
+
+use baton_core::landing::{Cause, Landing, State};
+use baton_core::landings::Why;
+use baton_core::landings::running::{self, Gated};
+use baton_core::landings::searching::Footprint;
+use baton_core::task::Task;
+use baton_core::trust;
+use baton_core::view::get;
+
+use super::Progress;
+use super::moving::overlap_words;
+use super::runner::{Entry, Run, Scene};
+use super::stacking::{Stacked, Stacker};
+use crate::config;
+use crate::failure::Failure;
+use crate::git::Oid;
+
+/// May a landing go on?
+enum Admitted {
+    Yes,
+    Held,
+    Returned,
+}
+
+impl Run<'_> {
+    /// Candidates upon the target, in the order of the line. True when something went back or was
+    /// found to be there already.
+    pub(super) fn stack(
+        &mut self,
+        scene: &Scene,
+        waiting: &[Landing],
+    ) -> Result<(Vec<Entry>, bool), Failure> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut changed = false;
+        let mut at = scene.tip.clone();
+        let landed = super::landed_commits(self.workspace)?;
+        let driver: Vec<trust::Command> = trust::commands(&scene.policy)
+            .into_iter()
+            .filter(|command| command.what == "queue merge driver")
+            .collect();
+        let driver_trusted = self.look(|view| trust::untrusted(view, &driver))?.is_empty();
+        let standing = match scene.target.remote {
+            None => scene.target.standing(self.workspace, &self.git)?,
+            Some(_) => Vec::new(),
+        };
+        for landing in waiting.iter().filter(|one| one.target == scene.target.name) {
+            let Some(tip) = Oid::parse(&landing.tip) else { continue };
+            if !self.git.commit_exists(&tip)? {
+                let why = Why::new(Cause::Gone, "its commit is not there any more");
+                self.returned(&landing.landing, &why)?;
+                changed = true;
+                continue;
+            }
+            if self.is_there(scene, landing, &tip)? {
+                changed = true;
+                continue;
+            }
+            if landing.state == State::Proposed {
+                continue;
+            }
+            let Some(base) = self.git.common(&scene.tip, &tip)? else {
+                let why = Why::new(Cause::Conflict, "it has no history in common with the target");
+                self.returned(&landing.landing, &why)?;
+                changed = true;
+                continue;
+            };
+            let paths = self.git.changed_between(&base, &tip)?;
+            match self.admitted(scene, landing, &tip, &paths)? {
+                Admitted::Yes => {}
+                Admitted::Held => continue,
+                Admitted::Returned => {
+                    changed = true;
+                    continue;
+                }
+            }
+            let mut blocked = None;
+            for tree in &standing {
+                let files = tree.overlap(&scene.tip, &tip, &paths)?;
+                if !files.is_empty() {
+                    let words = overlap_words(tree.root(), &scene.target.name, &files);
+                    blocked = Some(Why { files, ..Why::new(Cause::Overlap, words) });
+                }
+            }
+            if let Some(why) = blocked {
+                self.held(&landing.landing, &why)?;
+                continue;
+            }
+            let stacker = Stacker { git: &self.git, policy: &scene.policy, driver_trusted };
+            let commit = match stacker.put(landing, &tip, &at)? {
+                Stacked::Commit(commit) => commit,
+                Stacked::Conflict(files) => {
+                    let alone = match at == scene.tip {
+                        true => Stacked::Conflict(files.clone()),
+                        false => stacker.put(landing, &tip, &scene.tip)?,
+                    };
+                    changed |= self.conflict(landing, scene, files, &alone, &entries)?;
+                    continue;
+                }
+            };
+            let tree = self.git.tree_of_commit(&commit)?;
+            let contains = super::contained(&self.git, &landed, &tip)?;
+            let footprint = self.footprint(landing, paths)?;
+            at = commit.clone();
+            entries.push(Entry {
+                landing: landing.clone(),
+                tip,
+                commit,
+                tree,
+                footprint,
+                contains,
+            });
+        }
+        Ok((entries, changed))
+    }
+
+    /// Is it in the target already? Then that is written down.
+    fn is_there(&mut self, scene: &Scene, landing: &Landing, tip: &Oid) -> Result<bool, Failure> {
+        let proposed = landing.commit.as_deref().and_then(Oid::parse);
+        let commit = match (&proposed, landing.state) {
+            (Some(commit), State::Proposed) => commit,
+            _ => tip,
+        };
+        if !self.git.is_ancestor(commit, &scene.tip)? {
+            return Ok(false);
+        }
+        let (token, id, at) = (self.token, landing.landing.clone(), scene.tip.to_string());
+        let gone =
+            self.decide(|view, context| running::merged(view, token, &id, &at, &at, context))?;
+        if let Some(landing) = gone {
+            self.door.told(&Progress::Landed { landing: Box::new(landing) });
+        }
+        Ok(true)
+    }
+
+    fn conflict(
+        &mut self,
+        landing: &Landing,
+        scene: &Scene,
+        files: Vec<String>,
+        alone: &Stacked,
+        before: &[Entry],
+    ) -> Result<bool, Failure> {
+        let target = &scene.target.name;
+        if let Stacked::Conflict(files) = alone {
+            let why = format!("it conflicts with {target} in {}", files.join(", "));
+            let why = Why { files: files.clone(), ..Why::new(Cause::Conflict, why) };
+            self.returned(&landing.landing, &why)?;
+            return Ok(true);
+        }
+        // Only with something ahead of it in line: when that has landed, it is known.
+        let ahead: Vec<&str> = before.iter().map(|entry| entry.landing.landing.as_str()).collect();
+        let why = format!("it waits for {}: both change {}", ahead.join(", "), files.join(", "));
+        self.held(&landing.landing, &Why { files, ..Why::new(Cause::Conflict, why) })?;
+        Ok(false)
+    }
+
+    fn footprint(&mut self, landing: &Landing, paths: Vec<String>) -> Result<Footprint, Failure> {
+        let task = landing.task.clone();
+        let after = match &task {
+            Some(id) => self.look(|view| {
+                let task = get::<Task>(view, id.as_str())?;
+                Ok(task.map(|task| task.after).unwrap_or_default())
+            })?,
+            None => Vec::new(),
+        };
+        let fold = |path: &String| baton_core::pattern::fold(path);
+        Ok(Footprint {
+            paths: Some(paths.iter().map(fold).collect()),
+            task: task.map(|id| id.0),
+            after: after.into_iter().map(|id| id.0).collect(),
+        })
+    }
+
+    /// What people and rules say before it may be part of a candidate.
+    fn admitted(
+        &mut self,
+        scene: &Scene,
+        landing: &Landing,
+        tip: &Oid,
+        paths: &[String],
+    ) -> Result<Admitted, Failure> {
+        let guarded = guarded_files(scene, paths);
+        if !guarded.is_empty() {
+            let (token, id) = (self.token, landing.landing.clone());
+            let gated =
+                self.decide(|view, context| running::gated(view, token, &id, &guarded, context))?;
+            match gated {
+                Gated::Approved => {}
+                Gated::Over => return Ok(Admitted::Held),
+                Gated::Waits { gate } => {
+                    let reason = format!("it waits for a person: {gate}");
+                    self.door.told(&Progress::Held { landing: id, reason });
+                    return Ok(Admitted::Held);
+                }
+                Gated::Denied { gate, why } => {
+                    let words = format!("a person said no ({gate}): {why}");
+                    self.returned(&id, &Why::new(Cause::Denied, words))?;
+                    return Ok(Admitted::Returned);
+                }
+            }
+        }
+        let _ = tip;
+        Ok(Admitted::Yes)
+    }
+}
+
+/// Files of a branch that change what Baton runs or allows: the policy, and the checks' own files.
+fn guarded_files(scene: &Scene, paths: &[String]) -> Vec<String> {
+    let mut guarded: BTreeSet<String> = BTreeSet::from([config::FILE_NAME.to_owned()]);
+    for word in scene.checks.iter().flat_map(|check| &check.run) {
+        let path = word.strip_prefix("./").unwrap_or(word);
+        guarded.insert(path.to_owned());
+    }
+    paths.iter().filter(|path| guarded.contains(*path)).cloned().collect()
+}
