@@ -134,6 +134,15 @@ pub fn give(
     if !context.actor.person {
         return Err(Refusal::NeedsPerson { what: "trusting commands".to_owned() });
     }
+    stand_for(view, policy, context)
+}
+
+/// The same where a person has said yes before, to exactly this file.
+pub(crate) fn stand_for(
+    view: &dyn View,
+    policy: &Policy,
+    context: &Context,
+) -> Result<(Vec<Event>, Given), Refusal> {
     let before = get::<Trust>(view, Trust::KEY)?;
     let (mut events, approved) = policy::put_in_force(view, policy, Standing::Person, context)?;
     let commands = commands(policy);

@@ -13,6 +13,7 @@ use baton_core::commits::{
     self, Committed, MESSAGE_BYTES_MAX, Made, Permit, Refused, Request, message,
 };
 use baton_core::context::{Actor, Observed};
+use baton_core::id::LandingId;
 use baton_core::operations;
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
@@ -22,13 +23,16 @@ use serde::{Deserialize, Serialize};
 use crate::api::commits as api;
 use crate::failure::Failure;
 use crate::git::{self, Entry, Git, Oid};
+use crate::landing;
 use crate::place::GitDirs;
 use crate::place::test_hooks;
 use crate::workspace::{Retry, Workspace};
 
+use diverting::Spot;
 use hooks::{Checkout, Hooks, Outcome, Rewritten, refused_with};
 use lock::{Step, Turn};
 
+mod diverting;
 mod foreign;
 mod hooks;
 pub(crate) mod lock;
@@ -49,6 +53,9 @@ pub struct Reply {
     /// Files that a hook changed and that were left as they are: not named, or changed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_taken: Vec<String>,
+    /// The target is guarded: it was committed on this branch of its own, which stands in line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landing: Option<LandingId>,
     /// Something that an earlier commit had begun when it died was finished or undone first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repaired: bool,
@@ -59,6 +66,9 @@ pub struct Reply {
 struct Candidate {
     branch: Option<String>,
     head: Option<Oid>,
+    /// Where the branch is now: it moves from there.
+    before: Option<Oid>,
+    diverted: bool,
     tree: Oid,
     entries: Vec<Entry>,
     /// What the named files had before they were taken; only where hooks may change them.
@@ -99,7 +109,7 @@ pub fn commit(
     };
     if let Some(kept) = answered(workspace, actor, &retry)? {
         let (changed_by_hooks, not_taken) = (Vec::new(), Vec::new());
-        return Ok(Reply { committed: kept, changed_by_hooks, not_taken, repaired });
+        return Ok(Reply { committed: kept, changed_by_hooks, not_taken, landing: None, repaired });
     }
     let mut job = Job { git: Git::in_tree(&workspace.place.root)?, workspace, actor, cwd, wanted };
     for _ in 0..ROUNDS_MAX {
@@ -151,7 +161,9 @@ impl Job<'_> {
         let text = message::with_trailers(&self.wanted.message, &permit);
         let hooks = Hooks::find(&self.git, &self.workspace.place.root, dirs)?;
         may_stop(self.workspace, "commit-begun");
-        let mut candidate = self.candidate(branch, head, &paths, !hooks.are_none())?;
+        let spot = self.spot(branch, head)?;
+        let mut candidate = self.candidate(spot, &paths, !hooks.are_none())?;
+        let diverted = candidate.diverted;
         may_stop(self.workspace, "commit-candidate");
         let (checkout, outcome) = match hooks.are_none() {
             true => (None, Outcome { message: text, ..Outcome::default() }),
@@ -175,6 +187,10 @@ impl Job<'_> {
             return Ok(None);
         };
         drop(turn);
+        let mut reply = reply;
+        if diverted && let Some(branch) = &reply.committed.made.branch {
+            reply.landing = landing::divert(self.workspace, self.actor, branch)?;
+        }
         if let (Some(checkout), Some(commit)) =
             (&checkout, Oid::parse(&reply.committed.made.commit))
         {
@@ -222,11 +238,11 @@ impl Job<'_> {
     /// The last commit with the named files as they are now, in a private index.
     fn candidate(
         &self,
-        branch: Option<String>,
-        head: Option<Oid>,
+        spot: Spot,
         paths: &[String],
         keep_contents: bool,
     ) -> Result<Candidate, Failure> {
+        let Spot { branch, head, before, diverted } = spot;
         let root = &self.workspace.place.root;
         // Read before git reads them: what is written in between is then seen as a change.
         let contents = paths
@@ -246,7 +262,7 @@ impl Job<'_> {
             return Err(refuse(Refused::Nothing { named: true }));
         }
         let (entries, _) = self.git.entries(Some(&index.file), &differs)?;
-        Ok(Candidate { branch, head, tree, entries, contents })
+        Ok(Candidate { branch, head, before, diverted, tree, entries, contents })
     }
 
     fn tree(&self, head: Option<&Oid>, entries: &[Entry]) -> Result<Oid, Failure> {
@@ -287,7 +303,7 @@ impl Job<'_> {
         let commit = self.git.make_commit(&candidate.tree, &Vec::from_iter(head), &text, &[]);
         let commit = commit.map_err(no_identity)?;
         let made = self.made(&candidate, &commit, permit)?;
-        let Candidate { branch, head: before, entries: new, .. } = candidate;
+        let Candidate { branch, before, entries: new, .. } = candidate;
         let why = format!("commit: {}", text.lines().next().unwrap_or_default());
         turn.intend(Some(Step {
             ready: true,
@@ -315,13 +331,20 @@ impl Job<'_> {
         let committed = keep(self.workspace, self.actor, &made, retry, self.wanted.release)?;
         may_stop(self.workspace, "commit-kept");
         turn.forget()?;
-        Ok(Some(Reply { committed, changed_by_hooks, not_taken, repaired: false }))
+        let (landing, repaired) = (None, false);
+        Ok(Some(Reply { committed, changed_by_hooks, not_taken, landing, repaired }))
     }
 
     /// Is the candidate still upon what HEAD names? When others committed other paths meanwhile,
     /// it is put upon theirs; when they committed the same, all is to be done anew.
-    fn still_fits(&self, candidate: &mut Candidate) -> Result<bool, Failure> {
+    fn still_fits(&mut self, candidate: &mut Candidate) -> Result<bool, Failure> {
         let (branch, head) = (self.git.head_branch()?, self.git.head()?);
+        if candidate.diverted {
+            let Spot { branch, head, before, .. } = self.spot(branch, head)?;
+            return Ok(branch == candidate.branch
+                && head == candidate.head
+                && before == candidate.before);
+        }
         if branch == candidate.branch && head == candidate.head {
             return Ok(true);
         }
@@ -332,6 +355,7 @@ impl Job<'_> {
             return Ok(false);
         }
         candidate.tree = self.tree(head.as_ref(), &candidate.entries)?;
+        candidate.before = head.clone();
         candidate.head = head;
         Ok(true)
     }

@@ -285,6 +285,25 @@ pub fn land(
     Ok(Reply { landing, place, uncommitted, notices })
 }
 
+/// Puts a branch in line that a commit was diverted to. One that others' claims keep out is told
+/// when somebody tries to land it.
+pub(crate) fn divert(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    branch: &str,
+) -> Result<Option<LandingId>, Failure> {
+    let git = git_of(workspace)?;
+    let (request, _) = look(workspace, &git, Some(branch), None)?;
+    let enqueued = workspace.decide(actor, Observed::default(), |view, context| {
+        landings::enqueue(view, &request, context)
+    });
+    match enqueued {
+        Ok(enqueued) => Ok(Some(enqueued.landing.landing)),
+        Err(Failure::Refused(Refusal::Landing(_))) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
 /// What lies uncommitted where the branch is checked out.
 fn uncommitted(git: &Git, branch: &str) -> Result<Vec<String>, Failure> {
     let trees = git.trees()?;

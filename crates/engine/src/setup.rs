@@ -21,7 +21,7 @@ use crate::place::workspace_file::{WorkspaceId, publish};
 use crate::place::{Place, Site, TreeKind};
 use crate::store::postgres::Postgres;
 use crate::store::sqlite::Sqlite;
-use crate::survey::{self, Proposed};
+use crate::survey::{self, Proposed, ProposedCheck};
 use crate::workspace::Workspace;
 
 /// As any file of the project: the user's umask narrows it.
@@ -35,6 +35,8 @@ pub struct Plan {
     pub written: Option<Policy>,
     /// The zones to propose when there is none.
     pub proposed: Vec<Proposed>,
+    /// The checks to propose with them.
+    pub checks: Vec<ProposedCheck>,
     /// Repositories below a plain folder: they belong to its workspace.
     pub repositories_below: usize,
 }
@@ -62,7 +64,8 @@ pub fn plan(folder: &Path) -> Result<Plan, Failure> {
         None => None,
         Some((path, text)) => Some(config::compile(&path, &text, Default::default())?),
     };
-    let mut plan = Plan { site, written, proposed: Vec::new(), repositories_below: 0 };
+    let mut plan =
+        Plan { site, written, proposed: Vec::new(), checks: Vec::new(), repositories_below: 0 };
     let paths = match &plan.site.git {
         Some(_) if plan.written.is_some() => return Ok(plan),
         Some(_) => Git::in_tree(&plan.site.root)?.list_files()?,
@@ -74,8 +77,23 @@ pub fn plan(folder: &Path) -> Result<Plan, Failure> {
     };
     if plan.written.is_none() {
         plan.proposed = survey::propose(&paths);
+        // What lands is checked; a folder without git has nothing that lands.
+        if plan.site.git.is_some() {
+            plan.checks = survey::checks(&paths, &texts(&plan.site.root));
+        }
     }
     Ok(plan)
+}
+
+/// The texts that tell whether there is something to test; only plain files are read.
+fn texts(root: &Path) -> Vec<(&'static str, String)> {
+    let read = |name: &'static str| {
+        let path = root.join(name);
+        let data = path.symlink_metadata().ok()?;
+        let small = data.is_file() && data.len() <= survey::READ_BYTES_MAX;
+        Some((name, small.then(|| std::fs::read_to_string(path).ok())??))
+    };
+    survey::READ.into_iter().filter_map(read).collect()
 }
 
 /// The tree that `init` is about: the repository around the folder, or the workspace around a
@@ -239,10 +257,14 @@ fn origin(site: &Site) -> Result<(Option<String>, Option<String>), Failure> {
     Ok((root, git.remote_url()?))
 }
 
-/// Writes `baton.toml` with these zones, unless there is one: that one is kept, whatever it is.
-pub fn write_config(place: &Place, zones: &[Proposed]) -> Result<Config, Failure> {
+/// Writes `baton.toml` with what is proposed, unless there is one: that one is kept, whatever it is.
+pub fn write_config(
+    place: &Place,
+    zones: &[Proposed],
+    checks: &[ProposedCheck],
+) -> Result<Config, Failure> {
     let path = place.root.join(config::FILE_NAME);
-    match publish(&path, survey::baton_toml(zones).as_bytes(), ORDINARY)? {
+    match publish(&path, survey::baton_toml(zones, checks).as_bytes(), ORDINARY)? {
         true => Ok(Config::Written),
         false => Ok(Config::Kept),
     }

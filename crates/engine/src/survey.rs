@@ -4,6 +4,7 @@
 //! read files and to decide: a person does, and may edit what was written. Invariant: every
 //! proposed zone covers something that is really there, so that no line of it is noise.
 
+mod checks;
 mod kinds;
 mod text;
 
@@ -14,6 +15,7 @@ use baton_core::zones::Rule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use checks::{ProposedCheck, READ, READ_BYTES_MAX, checks};
 pub use text::baton_toml;
 
 /// Serial things of one kind that get a zone each. A zone has one holder, so unrelated things must

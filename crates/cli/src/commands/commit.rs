@@ -36,6 +36,11 @@ fn words(reply: &Reply, colour: bool) -> String {
         paint("committed", Paint::Green, colour),
         resources(&made.paths)
     );
+    if let Some(landing) = &reply.landing {
+        let _ = writeln!(text, "the target is guarded: it lands through the queue, as {landing}");
+        text.push_str("next: baton land ");
+        let _ = writeln!(text, "{}", shown(made.branch.as_deref().unwrap_or_default()));
+    }
     if reply.repaired {
         text.push_str("a commit that had died half-way was put in order first\n");
     }

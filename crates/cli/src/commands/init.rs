@@ -52,6 +52,12 @@ struct Done {
     config: Config,
     policy: String,
     zones: Vec<Proposed>,
+    /// What is run before a branch lands, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    checks: Vec<String>,
+    /// A person must stand for them first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    needs_trust: bool,
     /// Whether there is somebody to share the file with.
     in_git: bool,
     /// Why the policy was not changed.
@@ -85,7 +91,7 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     let (mut workspace, made) = made?;
     let config = match &plan.written {
         Some(_) => Config::Kept,
-        None => setup::write_config(&workspace.place, &plan.proposed)?,
+        None => setup::write_config(&workspace.place, &plan.proposed, &plan.checks)?,
     };
     // What is in the file now counts, whoever wrote it.
     let path = workspace.place.root.join(baton_engine::config::FILE_NAME);
@@ -95,7 +101,11 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         Config::Written => plan.proposed,
         Config::Kept => zones_of(&written),
     };
+    let asked = config == Config::Written && !wanted.yes && refused.is_none();
+    let needs_trust = !trusted(&mut workspace, common, &written, asked)?;
     let done = Done {
+        checks: written.evidence.named.iter().map(|check| check.name.clone()).collect(),
+        needs_trust,
         workspace: workspace.place.workspace.id.to_string(),
         tree: workspace.tree.0.clone(),
         store: workspace.store.describe(),
@@ -191,6 +201,10 @@ fn propose(plan: &Plan, wanted: &Init) -> Result<(), Problem> {
     remark(&format!("Baton looked at {root} and proposes:\n"));
     remark(&zones_table(&plan.proposed, colour));
     remark("Everything else is auto: the first edit claims a file.");
+    for check in &plan.checks {
+        let run: Vec<String> = check.run.iter().map(|word| shown(word)).collect();
+        remark(&format!("Before a branch lands, Baton would run: {}", run.join(" ")));
+    }
     match desk::ask("Write this to baton.toml and set up the store?") {
         true => Ok(()),
         false => Err(Problem {
@@ -201,6 +215,24 @@ fn propose(plan: &Plan, wanted: &Init) -> Result<(), Problem> {
             details: serde_json::json!({}),
         }),
     }
+}
+
+/// Does somebody stand for the commands of the policy? A person who was shown them and said yes
+/// does, with that word.
+fn trusted(
+    workspace: &mut Workspace,
+    common: &Common,
+    written: &Policy,
+    asked: bool,
+) -> Result<bool, Problem> {
+    if baton_core::trust::commands(written).is_empty() {
+        return Ok(true);
+    }
+    let actor = whoami::reader(workspace, &hints(common))?;
+    if asked && actor.person {
+        policy::trust(workspace, &actor, written, None)?;
+    }
+    Ok(policy::commands(workspace, written)?.untrusted.is_empty())
 }
 
 fn joined(workspaces: &[String]) -> Result<Choice, Problem> {
@@ -316,6 +348,9 @@ fn done_words(done: &Done, colour: bool) -> String {
     text.push_str("\nnext:\n");
     if done.config == Config::Written && done.in_git {
         text.push_str("  git add baton.toml                           share the zones\n");
+    }
+    if done.needs_trust {
+        text.push_str("  baton trust                                  see and allow the checks\n");
     }
     text.push_str("  eval \"$(baton session start --export)\"       begin to work\n");
     text.push_str("  baton claim src/                             take what you will edit\n");

@@ -20,7 +20,9 @@ use crate::sessions::Process;
 use crate::task::dossier::{Dossier, Feedback};
 use crate::task::{self, Task};
 use crate::tasks::{adding, caller_with, reviewing};
+use crate::trust;
 use crate::view::{View, get, scan};
+use crate::zones::Policy;
 
 /// How much of a log an author is shown.
 pub const DETAIL_BYTES_MAX: usize = 4_000;
@@ -66,7 +68,11 @@ pub fn renew(
     token: Token,
     context: &Context,
 ) -> Result<(Vec<Event>, ()), Refusal> {
-    own(view, token)?;
+    let queue = own(view, token)?;
+    let left = queue.runner.map(|runner| runner.lease_until.since(context.now));
+    if left.is_some_and(|left| left.0 > LEASE.0 / 2) {
+        return Ok((Vec::new(), ()));
+    }
     let lease_until = context.now + LEASE;
     Ok((vec![Event::QueueRunnerRenewed { token, lease_until }], ()))
 }
@@ -190,10 +196,12 @@ pub fn not_moved(
     Ok((events, ()))
 }
 
-/// The target was seen to have it. Whoever queued it is told, once.
+/// The target was seen to have it. Whoever queued it is told, once. `policy` is what the landed
+/// `baton.toml` says, where a person approved that it lands: it counts from now on.
 pub fn landed(
     view: &dyn View,
     token: Token,
+    policy: Option<&Policy>,
     context: &Context,
 ) -> Result<(Vec<Event>, Vec<Landing>), Refusal> {
     let queue = own(view, token)?;
@@ -208,8 +216,11 @@ pub fn landed(
         tell(&landing, &mut events, context);
         landings.push(landing);
     }
-    let policy = policy::in_force(view)?.unwrap_or_default();
-    if let Some(title) = &policy.queue.after_land {
+    let after_land = policy::in_force(view)?.unwrap_or_default().queue.after_land;
+    if let Some(policy) = policy {
+        events.extend(trust::stand_for(view, policy, context)?.0);
+    }
+    if let Some(title) = &after_land {
         events.extend(integration_task(view, title, &moving, &landings, context)?);
     }
     Ok((events, landings))

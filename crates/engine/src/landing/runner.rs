@@ -147,11 +147,41 @@ impl Run<'_> {
     /// The move that was written down was seen in the target.
     fn landed(&mut self) -> Result<(), Failure> {
         let token = self.token;
-        let landings = self.decide(|view, context| running::landed(view, token, context))?;
+        let policy = self.landed_policy()?;
+        let landings =
+            self.decide(|view, context| running::landed(view, token, policy.as_ref(), context))?;
         for landing in landings {
             self.door.told(&Progress::Landed { landing: Box::new(landing) });
         }
         Ok(())
+    }
+
+    /// What the landed `baton.toml` says, when one of the landings was let through by a person
+    /// because it changes that file.
+    fn landed_policy(&mut self) -> Result<Option<Policy>, Failure> {
+        let Some(moving) = self.queue()?.moving else { return Ok(None) };
+        let ids: Vec<LandingId> = moving.landings.iter().map(|(id, _)| id.clone()).collect();
+        let gated = self.look(|view| {
+            let mut gated = false;
+            for id in &ids {
+                let landing = get::<Landing>(view, id.as_str())?;
+                gated |= landing.is_some_and(|landing| {
+                    let touches = |path: &String| path == config::FILE_NAME;
+                    landing.gate.is_some() && landing.paths.iter().any(touches)
+                });
+            }
+            Ok(gated)
+        })?;
+        let text = match gated {
+            true => self.git.content(&moving.to, config::FILE_NAME)?,
+            false => None,
+        };
+        let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else {
+            return Ok(None);
+        };
+        // One that cannot be used changes nothing: the last good one stays in force.
+        let path = self.workspace.place.root.join(config::FILE_NAME);
+        Ok(config::compile(&path, &text, Default::default()).ok())
     }
 
     /// One round.

@@ -162,8 +162,13 @@ fn what_is_written_means_what_was_proposed() {
     .map(str::to_owned)
     .into();
     let zones = propose(&paths);
-    let text = baton_toml(&zones);
+    let text = baton_toml(&zones, &[]);
     let policy = config::compile(Path::new("baton.toml"), &text, Default::default()).unwrap();
+    let checks = checks(&["Cargo.toml".to_owned()], &[]);
+    let with = baton_toml(&zones, &checks);
+    let with = config::compile(Path::new("baton.toml"), &with, Default::default()).unwrap();
+    assert_eq!(with.evidence.named[0].run, checks[0].run);
+    assert_eq!(with.zones, policy.zones);
     let compiled: Vec<Vec<String>> = policy
         .zones
         .iter()
@@ -182,7 +187,7 @@ fn what_is_written_means_what_was_proposed() {
 #[test]
 fn the_file_is_for_people() {
     let zones = propose(&["Cargo.lock".to_owned(), "CHANGELOG.md".to_owned()]);
-    insta::assert_snapshot!(baton_toml(&zones), @r#"
+    insta::assert_snapshot!(baton_toml(&zones, &[]), @r#"
     # How agents and people share this repository.
     #
     # A zone is some paths with a policy. The last zone that matches a path wins; a path in no zone

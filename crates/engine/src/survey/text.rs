@@ -1,13 +1,13 @@
 //! The text of a fresh `baton.toml`: for people first, who will change it.
 //!
 //! Owns its comments and their order. Invariant: what is written here compiles to exactly the zones
-//! that were proposed.
+//! and checks that were proposed.
 
 use std::fmt::Write as _;
 
 use baton_core::zones::Rule;
 
-use super::Proposed;
+use super::{Proposed, ProposedCheck};
 
 const HEAD: &str = r#"# How agents and people share this repository.
 #
@@ -33,8 +33,14 @@ const TAIL: &str = r#"
 # capacity = 2
 "#;
 
-/// The file for these zones.
-pub fn baton_toml(zones: &[Proposed]) -> String {
+const QUEUE: &str = r#"
+# What must pass before a branch lands (baton land). Nothing of it runs before a person has seen
+# it: baton trust
+[queue]
+"#;
+
+/// The file for these zones and checks.
+pub fn baton_toml(zones: &[Proposed], checks: &[ProposedCheck]) -> String {
     let mut text = HEAD.to_owned();
     for zone in zones {
         let mut reason = zone.reason.clone();
@@ -50,6 +56,15 @@ pub fn baton_toml(zones: &[Proposed]) -> String {
             let _ = writeln!(text, "[\n    {},\n]", paths.join(",\n    "));
         }
         let _ = writeln!(text, "policy = \"{}\"", word(zone.policy));
+    }
+    if !checks.is_empty() {
+        text.push_str(QUEUE);
+    }
+    for check in checks {
+        let run: Vec<String> = check.run.iter().map(|word| quoted(word)).collect();
+        let (name, run) = (quoted(&check.name), run.join(", "));
+        let _ = writeln!(text, "\n[[queue.check]]\nname = {name}\nrun = [{run}]");
+        let _ = writeln!(text, "timeout = \"10m\"");
     }
     text.push_str(TAIL);
     text
