@@ -83,3 +83,7 @@ fn no_test_file_is_forgotten() {
         assert!(listed.contains(&format!("mod {stem};")), "tests/{name} is not in tests/all.rs");
     }
 }
+#[cfg(test)]
+mod landing;
+#[cfg(test)]
+mod landing_faults;

@@ -220,9 +220,12 @@ fn look(
     let before = workspace.look(&Actor::default(), Observed::default(), |view, _| {
         Ok(scan::<Landing>(view, record::of_branch(&request.branch, 1))?.pop())
     })?;
-    let before = before.filter(|one| one.state == State::Landed && one.tip == request.tip);
+    let before = before.filter(|one| one.tip == request.tip);
+    // A runner may have died after the target had it: then it is still in line.
+    let in_line = before.as_ref().is_some_and(|one| !one.state.is_over());
+    let before = before.filter(|one| one.state == State::Landed);
     let there = seen.map(|seen| git.is_ancestor(&tip, &seen)).transpose()?.unwrap_or(false);
-    match (there, before) {
+    match (there && !in_line, before) {
         (true, None) => {
             let Enqueue { branch, target, .. } = request;
             Err(refuse(Refused::Nothing { branch, target }))
