@@ -166,6 +166,11 @@ fn the_guide_to_files_runs() {
 }
 
 #[test]
+fn from_branch_to_main_runs() {
+    run("landing.md", &Scratch::workspace());
+}
+
+#[test]
 fn the_guide_to_commits_and_the_remote_runs() {
     run("commit.md", &Scratch::workspace());
 }

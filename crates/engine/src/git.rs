@@ -7,7 +7,7 @@
 
 mod committing;
 mod judge;
-mod merging;
+mod landing;
 mod patch;
 mod read;
 mod remote;
@@ -25,7 +25,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use committing::{Blob, Entry};
-pub use merging::{Clash, Merged};
+pub use landing::{Clash, Merged};
 pub(crate) use read::nested_repository;
 pub use read::{Changed, Commit, Status};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};

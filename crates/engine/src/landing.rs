@@ -63,6 +63,10 @@ pub trait Door {
 /// How it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
+    /// What is waited for stands in line; how it ends is the answer.
+    Own {
+        landing: LandingId,
+    },
     /// Others are ahead, and somebody else moves the queue on.
     InLine {
         landing: LandingId,
@@ -283,6 +287,7 @@ pub fn land(
         return Ok(Reply { landing, place: Some(place), uncommitted, notices });
     }
     let id = landing.landing;
+    door.told(&Progress::Own { landing: id.clone() });
     attend(workspace, actor, &Goal::Own(id.clone()), door)?;
     let (landing, place) = standing_of(workspace, &id)?;
     Ok(Reply { landing, place, uncommitted, notices })

@@ -15,6 +15,7 @@ use samples::{Call, Spread};
 
 mod crowd;
 mod fill;
+mod landing;
 mod memory;
 mod page;
 mod postgres;
@@ -27,7 +28,7 @@ Usage: cargo xtask bench [--quick]
 
 Builds target/dist/baton and measures it against an empty static process: check and claim, alone
 and with the store open elsewhere, empty and with 100,000 live claims and 1,000,000 journal
-entries; taking tasks; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
+entries; taking tasks; landing branches; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
 docs/design/performance.md.
 
   --quick   a tenth of everything, and the page is not written
@@ -96,6 +97,7 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     priority::lower();
     lines.push(memory::measure(&options.baton, &small)?);
     tasks::measure(&options.baton, scale, &mut lines)?;
+    landing::measure(&options.baton, scale, &mut lines)?;
     crowd::measure(&options.baton, scale, &uncontended, &mut lines)?;
     postgres::measure(scale, &mut lines)?;
     let text = format!("{}\n{}", page::machine(&small.root(), undisturbed), page::table(&lines));

@@ -124,16 +124,27 @@ struct Terminal {
     ended: bool,
     /// What was said last, so that nothing is said twice.
     last: String,
+    /// How this one ends is told by the answer.
+    own: Option<LandingId>,
 }
 
 impl Terminal {
     fn new() -> Result<Self, crate::words::Problem> {
-        Ok(Self { signals: Signals::to_end()?, ended: false, last: String::new() })
+        Ok(Self { signals: Signals::to_end()?, ended: false, last: String::new(), own: None })
     }
 }
 
 impl Door for Terminal {
     fn told(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Own { landing } => return self.own = Some(landing.clone()),
+            Progress::Landed { landing } | Progress::Returned { landing }
+                if self.own.as_ref() == Some(&landing.landing) =>
+            {
+                return;
+            }
+            _ => {}
+        }
         let colour = colour_wanted(&std::io::stderr());
         let text = progress_words(progress, colour);
         if self.last != text {
@@ -205,8 +216,8 @@ fn progress_words(progress: &Progress, colour: bool) -> String {
             let word = paint("waits", Paint::Yellow, colour);
             format!("{landing} {word}: {}", shown(reason))
         }
-        Progress::Landed { landing } => outcome(landing, colour),
-        Progress::Returned { landing } => outcome(landing, colour),
+        Progress::Own { landing } => landing.to_string(),
+        Progress::Landed { landing } | Progress::Returned { landing } => outcome(landing, colour),
         Progress::Proposed { landing } => format!("{landing}: a request is open"),
     }
 }
@@ -279,10 +290,10 @@ fn land_words(reply: &Reply, colour: bool) -> String {
 fn details(landing: &Landing, text: &mut String) {
     if !landing.files.is_empty() {
         let files: Vec<String> = landing.files.iter().map(|path| shown(path)).collect();
-        let _ = writeln!(text, "  files: {}", files.join(", "));
+        let _ = writeln!(text, "  files:  {}", files.join(", "));
     }
     if let Some(log) = &landing.log {
-        let _ = writeln!(text, "  log:   {}", shown(log));
+        let _ = writeln!(text, "  log:    {}", shown(log));
     }
 }
 
@@ -359,7 +370,7 @@ fn list_words(listed: &Listed, colour: bool) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = listed.landings.iter().map(row).collect();
-    text.push_str(&table(&["id", "branch", "state", "by", "since", ""], &rows, colour));
+    text.push_str(&table(&["ID", "BRANCH", "STATE", "BY", "SINCE", ""], &rows, colour));
     text
 }
 

@@ -326,7 +326,7 @@ pub fn gated(
     events.push(Event::LandingHeld {
         landing: landing.landing,
         cause: Cause::Gate,
-        reason: format!("it waits for a person: {gate}"),
+        reason: format!("a person must approve it first: {gate}"),
         files: files.to_vec(),
         gate: Some(gate.clone()),
         at: context.now,

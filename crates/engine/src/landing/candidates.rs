@@ -156,7 +156,7 @@ impl Run<'_> {
         }
         // Only with something ahead of it in line: when that has landed, it is known.
         let ahead: Vec<&str> = before.iter().map(|entry| entry.landing.landing.as_str()).collect();
-        let why = format!("it waits for {}: both change {}", ahead.join(", "), files.join(", "));
+        let why = format!("ahead of it: {}; both change {}", ahead.join(", "), files.join(", "));
         self.held(&landing.landing, &Why { files, ..Why::new(Cause::Conflict, why) })?;
         Ok(false)
     }
@@ -195,7 +195,7 @@ impl Run<'_> {
                 Gated::Approved => {}
                 Gated::Over => return Ok(Admitted::Held),
                 Gated::Waits { gate } => {
-                    let reason = format!("it waits for a person: {gate}");
+                    let reason = format!("a person must approve it first: {gate}");
                     self.door.told(&Progress::Held { landing: id, reason });
                     return Ok(Admitted::Held);
                 }
