@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::render::{self, resources, shown};
 
 mod commits;
+mod deploys;
 mod evidence;
 mod handoffs;
 mod syncs;
@@ -303,6 +304,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
         }
         Refusal::Tree(refused) => {
             let (message, next, details) = trees::of(refused);
+            problem(message, next, details)
+        }
+        Refusal::Deploy(refused) => {
+            let (message, next, details) = deploys::of(refused);
             problem(message, next, details)
         }
         Refusal::Gate(refused) => {

@@ -13,6 +13,8 @@ mod commits;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod deploys;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod evidence;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
 use crate::commits::Made;
+use crate::deploy::{self, Deploy};
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
@@ -398,6 +399,33 @@ pub enum Event {
         subject: String,
         gate: GateId,
         decision: Decision,
+    },
+
+    /// Somebody has a target and ships a commit to it.
+    DeployStarted {
+        deploy: Deploy,
+    },
+    DeployRenewed {
+        deploy: Token,
+        at: Moment,
+        lease_until: Moment,
+    },
+    /// The command that ships has ended.
+    DeployShipped {
+        deploy: Token,
+        shipped: deploy::Shipped,
+    },
+    DeployEnded {
+        deploy: Token,
+        end: deploy::End,
+    },
+    /// Something older is live again.
+    RolledBack {
+        deploy: Token,
+        target: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        to: String,
     },
 
     OperationAnswered {

@@ -4,6 +4,7 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
+use crate::deploy::Deploy;
 use crate::event::{Event, Renewal, Room};
 use crate::id::ClaimId;
 use crate::notices::Notice;
@@ -33,6 +34,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Suggestion => evolve_suggestion(records, event),
         Room::Gate => gates::evolve(records, event),
         Room::Tree => evolve_tree(records, event),
+        Room::Deploy => evolve_deploy(records, event),
         Room::Shared => shared::evolve(records, event),
     }
 }
@@ -45,6 +47,27 @@ fn evolve_workspace(records: &mut dyn Records, event: &Event) -> Result<(), Unre
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn evolve_deploy(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::DeployStarted { deploy } => put(records, deploy),
+        Event::DeployRenewed { deploy, at, lease_until } => {
+            change(records, &deploy.to_string(), |deploy: &mut Deploy| {
+                deploy.renewed_at = *at;
+                deploy.lease_until = *lease_until;
+            })
+        }
+        Event::DeployShipped { deploy, shipped } => {
+            change(records, &deploy.to_string(), |deploy: &mut Deploy| {
+                deploy.shipped = Some(*shipped);
+            })
+        }
+        Event::DeployEnded { deploy, end } => {
+            change(records, &deploy.to_string(), |deploy: &mut Deploy| deploy.end = Some(*end))
         }
         _ => Ok(()),
     }

@@ -12,6 +12,8 @@ pub mod claims;
 pub mod commits;
 pub mod consequences;
 pub mod context;
+pub mod deploy;
+pub mod deploys;
 pub mod event;
 pub mod evolve;
 pub mod gate;

@@ -14,7 +14,7 @@ use crate::tasks;
 use crate::time::Moment;
 use crate::trust::Command;
 use crate::view::Unreadable;
-use crate::{commits, handoffs, once, state, suggestions, syncs, trees};
+use crate::{commits, deploys, handoffs, once, state, suggestions, syncs, trees};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +111,8 @@ pub enum Refusal {
     #[error(transparent)] // As above.
     Tree(Box<trees::refused::Refused>),
     #[error(transparent)] // As above.
+    Deploy(Box<deploys::Refused>),
+    #[error(transparent)] // As above.
     Once(Box<once::Refused>),
 
     #[error("the store could not be read")]
@@ -160,6 +162,7 @@ impl Refusal {
             Self::Suggestion(refused) if refused.is_usage() => Class::Usage,
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
+            Self::Deploy(refused) => refused.class(),
             Self::Tree(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
             _ => Class::Refused,
@@ -201,6 +204,7 @@ impl Refusal {
             Self::Suggestion(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
+            Self::Deploy(refused) => refused.code(),
             Self::Tree(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",
         }

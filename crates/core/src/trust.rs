@@ -83,7 +83,18 @@ impl Record for Trust {
 /// Every command that a policy lets Baton run by itself, in the order of the file.
 pub fn commands(policy: &Policy) -> Vec<Command> {
     let check = |name: &str| format!("queue check {name}");
-    policy.evidence.named.iter().map(|one| Command::new(check(&one.name), &one.run)).collect()
+    let checks = policy.evidence.named.iter();
+    let mut all: Vec<Command> =
+        checks.map(|one| Command::new(check(&one.name), &one.run)).collect();
+    all.extend(policy.deploys.iter().flat_map(|(target, rules)| rules.commands_of(target)));
+    all.extend(setup(policy));
+    all
+}
+
+/// What makes a new working tree ready, where the policy says so.
+pub fn setup(policy: &Policy) -> Option<Command> {
+    let words = &policy.trees.setup;
+    (!words.is_empty()).then(|| Command::new("worktree setup", words))
 }
 
 /// Those of these commands that nobody stands for.

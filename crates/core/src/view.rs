@@ -12,8 +12,8 @@ use crate::handoff::Handoff;
 use crate::state::State;
 use crate::state::drafts::Draft;
 use crate::{
-    claim, gate, notes, notices, numbers, once, operations, sessions, suggestions, task, tree,
-    votes, waiting,
+    claim, deploy, gate, notes, notices, numbers, once, operations, sessions, suggestions, task,
+    tree, votes, waiting,
 };
 
 /// The kind of a record: one per noun.
@@ -26,6 +26,7 @@ pub type Index = &'static str;
 pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
+    deploy::Deploy::KIND,
     Handoff::KIND,
     gate::Gate::KIND,
     votes::Ballot::KIND,
@@ -127,6 +128,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
     match kind {
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
+        deploy::Deploy::KIND => of::<deploy::Deploy>(body),
         Handoff::KIND => of::<Handoff>(body),
         gate::Gate::KIND => of::<gate::Gate>(body),
         notes::Note::KIND => of::<notes::Note>(body),

@@ -10,6 +10,7 @@
 mod backlog;
 mod calls;
 mod claims;
+mod deploys;
 mod events;
 mod evidence;
 mod gates;

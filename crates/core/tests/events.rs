@@ -144,7 +144,9 @@ fn policy() -> Policy {
             dir: Some("../trees".to_owned()),
             copy: vec![".env".to_owned()],
             identity: baton_core::tree::Identity::Person,
+            setup: vec!["npm".to_owned(), "ci".to_owned()],
         },
+        deploys: [("prod".to_owned(), crate::deploys::rules())].into(),
         source_hash: "hash".to_owned(),
         approved_at: START,
         tasks: TaskRules { on_exhausted: OnExhausted::Role("senior".to_owned()) },
@@ -252,6 +254,7 @@ fn every_kind() -> Vec<Event> {
     events.extend(handoff_events::samples(&holder()));
     events.extend(crate::review_events::all());
     events.extend(crate::trees::samples());
+    events.extend(crate::deploys::samples(&holder()));
     events
 }
 

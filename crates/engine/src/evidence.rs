@@ -304,9 +304,7 @@ fn run(
     loop {
         let lost = |source| Failure::File { doing: "a check is lost", path: "wait".into(), source };
         if let Some(status) = child.try_wait().map_err(lost)? {
-            let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-            let code = code.unwrap_or(i32::from(NOT_RUNNABLE));
-            return Ok(u8::try_from(code).unwrap_or(u8::MAX));
+            return Ok(exit_code(status));
         }
         if Instant::now() >= deadline {
             end(&mut child);
@@ -321,6 +319,12 @@ fn run(
         }
         std::thread::sleep(LOOKED_FOR_EVERY);
     }
+}
+
+/// As a shell counts it: 128 and the signal for a command that was killed.
+pub(crate) fn exit_code(status: std::process::ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    u8::try_from(code.unwrap_or(i32::from(NOT_RUNNABLE))).unwrap_or(u8::MAX)
 }
 
 /// Through a copy of ourselves that ties its life to ours and then becomes the command.

@@ -23,7 +23,7 @@ pub mod looking;
 pub mod making;
 mod processes;
 pub mod removing;
-mod setting_up;
+pub(crate) mod setting_up;
 mod undoing;
 
 /// Why a tree cannot be made or removed, apart from what the rules say.
@@ -128,7 +128,7 @@ impl Clone {
 }
 
 /// The answer that was kept for this very operation, so that a retry does nothing twice.
-fn answered<T: DeserializeOwned>(
+pub(crate) fn answered<T: DeserializeOwned>(
     workspace: &mut Workspace,
     actor: &Actor,
     retry: Option<&Retry>,

@@ -41,6 +41,7 @@ pub enum Room {
     Suggestion,
     /// Working trees, and numbers that are handed out.
     Tree,
+    Deploy,
     Shared,
 }
 
@@ -146,6 +147,11 @@ kinds! {
     TreeRemoved "tree_removed" Tree Power,
     NumberGiven "number_given" Tree Power,
     CommitMade "commit_made" Nothing Power,
+    DeployStarted "deploy_started" Deploy Power,
+    DeployRenewed "deploy_renewed" Deploy Process,
+    DeployShipped "deploy_shipped" Deploy Power,
+    DeployEnded "deploy_ended" Deploy Power,
+    RolledBack "rolled_back" Deploy Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,
     SnapshotTaken "snapshot_taken" Nothing Power,

@@ -11,6 +11,7 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod deploys;
 mod gates;
 mod handoffs;
 mod notices;
@@ -54,6 +55,7 @@ fn sentence(told: &Told, colour: bool) -> String {
         Room::Suggestion => suggestions::sentence(event, &actor, &who),
         Room::Review | Room::Gate => gates::sentence(event, &actor, &who),
         Room::Tree => trees::sentence(event, &actor, &who),
+        Room::Deploy => deploys::sentence(event, &actor, &who),
         Room::Shared => shared::sentence(event, &actor, &who),
         Room::Workspace | Room::Nothing => of_workspace(told, event, &actor),
     }
