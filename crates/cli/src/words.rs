@@ -424,6 +424,14 @@ pub(crate) fn held_sentence(held: &Held) -> String {
             )
         }
     };
+    if let Some(unlanded) = &held.unlanded {
+        let task = unlanded.task.as_ref().map(|task| format!(" for {task}")).unwrap_or_default();
+        let (branch, since) = (shown(&unlanded.branch), render::ago(held.since));
+        return format!(
+            "{what} is in a serial zone that {who} has{task} on {branch} since {since}, until it \
+             has landed"
+        );
+    }
     let until = match held.until {
         _ if held.idle_dirty => " past its time, over uncommitted changes".to_owned(),
         Some(until) if held.busy => {
@@ -458,6 +466,9 @@ fn shell_word(text: &str) -> String {
 
 pub(crate) fn held_next(held: &Held) -> String {
     match held.until {
+        None if held.unlanded.is_some() => {
+            "work on something else until that branch has landed, or ask for it: baton ask".into()
+        }
         None => "wait until the other tool removes its lock file, or work on something else".into(),
         Some(_) => format!("baton claim {} --wait 10m", shown_word(held)),
     }

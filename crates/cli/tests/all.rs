@@ -51,6 +51,8 @@ mod reference;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
+mod serial;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod shared_store;

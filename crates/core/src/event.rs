@@ -22,6 +22,7 @@ use crate::numbers::Counter;
 use crate::once::{self, Runner};
 use crate::operations::Operation;
 use crate::resource::Resource;
+use crate::serial::{EndOfZone, ZoneHold};
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
@@ -141,6 +142,16 @@ pub enum Event {
         /// What lies outside the editor's paths and is still to be told to somebody else.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remaining: Vec<Leftover>,
+    },
+
+    /// A serial zone is bound to a branch until that has landed.
+    ZoneHeld {
+        hold: ZoneHold,
+    },
+    ZoneFreed {
+        zone: Resource,
+        branch: String,
+        why: EndOfZone,
     },
 
     WaitQueued {

@@ -37,6 +37,7 @@ pub mod policy;
 pub mod refusal;
 pub mod resource;
 pub mod scene;
+pub mod serial;
 pub mod sessions;
 pub mod state;
 pub mod subagents;

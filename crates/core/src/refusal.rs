@@ -10,6 +10,7 @@ use crate::claim::Holder;
 use crate::gates;
 use crate::id::{ClaimId, SessionId, Token};
 use crate::resource::{self, Resource};
+use crate::serial::Unlanded;
 use crate::tasks;
 use crate::time::Moment;
 use crate::trust::Command;
@@ -42,6 +43,9 @@ pub struct Held {
     /// Past its time, but its process lives and its files have uncommitted changes.
     #[serde(default)]
     pub idle_dirty: bool,
+    /// A serial zone that is held until this has landed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlanded: Option<Unlanded>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -47,6 +47,7 @@ pub const KINDS: &[Kind] = &[
     tree::Tree::KIND,
     crate::trust::Trust::KIND,
     waiting::Waiter::KIND,
+    crate::serial::ZoneHold::KIND,
     crate::zones::Policy::KIND,
 ];
 
@@ -140,6 +141,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         State::KIND => of::<State>(body),
         Draft::KIND => of::<Draft>(body),
         tree::Tree::KIND => of::<tree::Tree>(body),
+        crate::serial::ZoneHold::KIND => of::<crate::serial::ZoneHold>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }

@@ -28,6 +28,7 @@ mod planning;
 mod retries;
 mod review_events;
 mod reviews;
+mod serial;
 mod sessions;
 mod split_model;
 mod splitting;

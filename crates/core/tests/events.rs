@@ -16,6 +16,7 @@ use baton_core::notes::{self, Note};
 use baton_core::notices::{News, Notice};
 use baton_core::once;
 use baton_core::operations::Operation;
+use baton_core::serial::{EndOfZone, ZoneHold};
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
@@ -169,6 +170,18 @@ fn policy() -> Policy {
     }
 }
 
+fn zone_hold() -> ZoneHold {
+    ZoneHold {
+        zone: resource("@zone/db/"),
+        holder: holder(),
+        tree: TreeId("t1".to_owned()),
+        clone: "here".to_owned(),
+        branch: "baton/t1".to_owned(),
+        task: Some(TaskId::numbered(1)),
+        since: START,
+    }
+}
+
 fn trust() -> Trust {
     let command = Command::new("queue check test", &["make".to_owned(), "test".to_owned()]);
     let hash = command.hash();
@@ -225,6 +238,12 @@ fn every_kind() -> Vec<Event> {
             left: Some(leftover()),
         },
         Event::LeftoversTold { claims: vec![claim_id.clone()], remaining: vec![leftover()] },
+        Event::ZoneHeld { hold: zone_hold() },
+        Event::ZoneFreed {
+            zone: resource("@zone/db/"),
+            branch: "baton/t1".to_owned(),
+            why: EndOfZone::Revoked { why: "stuck".to_owned() },
+        },
         Event::WaitQueued { waiter: waiter() },
         Event::WaitRenewed { waiter: waiter_id, lease_until: START },
         Event::NoticeSent { notice: asked },

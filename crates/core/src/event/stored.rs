@@ -93,6 +93,8 @@ kinds! {
     ClaimNarrowed "claim_narrowed" Claim Depends,
     ClaimEnded "claim_ended" Claim Depends,
     LeftoversTold "leftovers_told" Claim Process,
+    ZoneHeld "zone_held" Claim Power,
+    ZoneFreed "zone_freed" Claim Power,
     WaitQueued "wait_queued" Waiting Process,
     WaitRenewed "wait_renewed" Waiting Process,
     WaitEnded "wait_ended" Waiting Process,

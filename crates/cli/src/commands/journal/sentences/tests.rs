@@ -105,6 +105,12 @@ fn more_samples() -> Vec<(&'static str, Value)> {
         { "what": "queue check unit\u{1b}", "argv": ["make"], "hash": "h" },
     ], "at": at });
     vec![
+        (
+            "zone_held",
+            json!({ "hold": { "zone": "@zone/db/", "session": "s1", "name": "otter", "tree": "t",
+                "clone": "h", "branch": "one\u{1b}", "task": "t1", "since": at } }),
+        ),
+        ("zone_freed", json!({ "zone": "@zone/db/", "branch": "one", "why": { "how": "landed" } })),
         ("commands_trusted", json!({ "trust": trust })),
         ("wait_queued", json!({ "waiter": waiter() })),
         ("wait_renewed", json!({ "waiter": "w1", "lease_until": at })),
