@@ -243,11 +243,17 @@ pub fn guarded<'a>(policy: &'a Policy, argv: &[String]) -> Option<&'a str> {
     let before = |word: &&String| {
         RUNNERS.contains(&name_of(word)) || word.starts_with('-') || is_assignment(word)
     };
-    // An option before the command may have a value of its own: each start after it counts.
-    let runners = argv.iter().take_while(before).count();
-    let optioned = argv.iter().take(runners).any(|word| word.starts_with('-'));
-    let last = if optioned { runners + 1 } else { runners };
-    let starts: Vec<&[String]> = (runners..=last).filter_map(|at| argv.get(at..)).collect();
+    let mut starts: Vec<&[String]> = Vec::new();
+    let mut at = 0;
+    while at < argv.len() {
+        at += argv[at..].iter().take_while(before).count();
+        starts.extend(argv.get(at..));
+        // An option before the command may have a value of its own: what follows counts as well.
+        if at == 0 || !argv[at - 1].starts_with('-') {
+            break;
+        }
+        at += 1;
+    }
     let meant = |words: &Vec<String>| starts.iter().any(|start| is_that(words, start));
     let found = policy.deploys.iter().find(|(_, rules)| rules.commands.iter().any(meant));
     found.map(|(target, _)| target.as_str())

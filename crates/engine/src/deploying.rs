@@ -24,7 +24,7 @@ use crate::config;
 use crate::failure::Failure;
 use crate::gating::commit as commit_named;
 use crate::git::{Git, Oid};
-use crate::sighting::life_of;
+use crate::sighting::{clear_the_way, in_the_way, life_of, of_claims};
 use crate::syncing::{fetch, plain};
 use crate::trees::answered;
 use crate::whoami::process_of;
@@ -125,10 +125,7 @@ fn begin(
         folder: shipping::folder()?.to_string_lossy().into_owned(),
         log: shipping::log_file(workspace, &target)?.to_string_lossy().into_owned(),
     };
-    let observed = sighted(workspace)?;
-    let begun = workspace
-        .decide(actor, observed, |view, context| deploys::begin(view, &request, context))?;
-    match begun {
+    match ask(workspace, actor, &request)? {
         Begun::Started { deploy, notices } => {
             door.was_told(&notices);
             Ok((*deploy, rules))
@@ -137,6 +134,32 @@ fn begin(
             Err(Refusal::from(Refused::Gated { gate, target, commit, opened }).into())
         }
     }
+}
+
+/// Asks the rule, and looks at whoever stands in the way as long as that may help.
+fn ask(workspace: &mut Workspace, actor: &Actor, request: &Request) -> Result<Begun, Failure> {
+    let mut observed = sighted(workspace)?;
+    for look in 1.. {
+        observed.complete = look > LOOKS_MAX;
+        let begun = workspace.decide(actor, observed.clone(), |view, context| {
+            deploys::begin(view, request, context)
+        });
+        let blockers = match &begun {
+            Err(Failure::Refused(Refusal::Unobserved { claims })) => {
+                of_claims(workspace, claims, &mut observed)?;
+                continue;
+            }
+            Err(failure) => in_the_way(failure),
+            Ok(_) => Vec::new(),
+        };
+        let again = !blockers.is_empty()
+            && look <= LOOKS_MAX
+            && clear_the_way(workspace, &blockers, &mut observed)?;
+        if !again {
+            return begun;
+        }
+    }
+    Err(Refusal::Empty.into())
 }
 
 /// Where work lands, by its name, and the commit there now.

@@ -4,7 +4,7 @@
 //! to verify it; 1 when it failed. What the commands write is shown as it comes, on standard error.
 
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use baton_core::deploy::{Deploy, Outcome as Came};
@@ -49,6 +49,10 @@ struct Terminal {
 
 impl Door for Terminal {
     fn step(&mut self, what: &str) {
+        // For a person who looks on; a script gets the answer or the refusal.
+        if !std::io::stderr().is_terminal() {
+            return;
+        }
         let colour = colour_wanted(&std::io::stderr());
         remark(&paint(&format!("{what} …"), Paint::Dim, colour));
     }
