@@ -36,6 +36,7 @@ Every day:
   commit     Commit exactly the named paths, whatever others do in the tree
   sync       How far behind the remote this tree is; --pull brings it up to date
   land       Land this branch: merged, checked, and only then in the target
+  deploy     Ship a commit to a target; deploys lists what was shipped
   handoff    Hand a task over with its claims: offer, accept, decline, list, show
 
 Claims:
@@ -203,6 +204,14 @@ pub(crate) enum Command {
     /// What waits to land
     #[command(subcommand)]
     Queue(crate::commands::queue::Queue),
+    /// Ship a commit to a target of baton.toml, from a checkout of its own
+    ///
+    /// The commit must contain the branch where work lands, as the remote has it now. Exit codes: 0
+    /// shipped and verified (or nothing verifies it), 1 refused or failed, 4 the remote cannot be
+    /// reached.
+    Deploy(api::deploys::Deploy),
+    /// What was shipped: commit, who, when, outcome
+    Deploys(api::deploys::Deploys),
     /// Write down a decision, a lesson or progress
     Note(api::shared::Note),
     /// Read what was written down, newest last

@@ -13,6 +13,7 @@ use crate::desk::{self, Desk, Outcome};
 pub(crate) mod claims;
 pub(crate) mod commit;
 pub(crate) mod demo;
+pub(crate) mod deploy;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gate;
@@ -93,6 +94,8 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Store(wanted) => store::run(common, &wanted),
         Command::Policy(wanted) => policy::run(common, &wanted),
         Command::Trust(wanted) => trust::run(common, &wanted),
+        Command::Deploy(wanted) => deploy::run(common, &wanted),
+        Command::Deploys(wanted) => deploy::list(common, &wanted),
         Command::Demo(wanted) => demo::run(common, &wanted),
         Command::DemoAgent(wanted) => demo::agent::run(&wanted),
         Command::DemoWorker(wanted) => demo::worker::run(&wanted),

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::render::{self, resources, shown};
 
 mod commits;
+mod deploys;
 mod evidence;
 mod handoffs;
 mod landings;
@@ -310,6 +311,10 @@ fn refused(refusal: &Refusal, exit: u8) -> Problem {
             let (message, next, details) = trees::of(refused);
             problem(message, next, details)
         }
+        Refusal::Deploy(refused) => {
+            let (message, next, details) = deploys::of(refused);
+            problem(message, next, details)
+        }
         Refusal::Gate(refused) => {
             let (message, next, details) = gates::of(refused);
             problem(message, next, details)
@@ -424,6 +429,14 @@ pub(crate) fn held_sentence(held: &Held) -> String {
             )
         }
     };
+    if let Some(unlanded) = &held.unlanded {
+        let task = unlanded.task.as_ref().map(|task| format!(" for {task}")).unwrap_or_default();
+        let (branch, since) = (shown(&unlanded.branch), render::ago(held.since));
+        return format!(
+            "{what} is in a serial zone that {who} has{task} on {branch} since {since}, until it \
+             has landed"
+        );
+    }
     let until = match held.until {
         _ if held.idle_dirty => " past its time, over uncommitted changes".to_owned(),
         Some(until) if held.busy => {
@@ -458,6 +471,9 @@ fn shell_word(text: &str) -> String {
 
 pub(crate) fn held_next(held: &Held) -> String {
     match held.until {
+        None if held.unlanded.is_some() => {
+            "work on something else until that branch has landed, or ask for it: baton ask".into()
+        }
         None => "wait until the other tool removes its lock file, or work on something else".into(),
         Some(_) => format!("baton claim {} --wait 10m", shown_word(held)),
     }

@@ -13,6 +13,8 @@ mod commits;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod deploys;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod evidence;
@@ -48,6 +50,8 @@ mod policy;
 mod reference;
 #[cfg(test)]
 mod reviews;
+#[cfg(test)]
+mod serial;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]

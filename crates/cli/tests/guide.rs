@@ -171,6 +171,13 @@ fn from_branch_to_main_runs() {
 }
 
 #[test]
+fn the_guide_to_deploying_runs() {
+    let page = std::fs::read_to_string(project().join("docs/guide/deploy.md")).unwrap();
+    let policy = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    run("deploy.md", &Scratch::with_policy(policy.unwrap()));
+}
+
+#[test]
 fn the_guide_to_commits_and_the_remote_runs() {
     run("commit.md", &Scratch::workspace());
 }

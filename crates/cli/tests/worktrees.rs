@@ -519,3 +519,54 @@ fn numbers_never_collide_across_trees_and_sessions() {
         scratch.baton(&["journal", "verify"]).ok();
     });
 }
+
+#[test]
+fn the_policys_setup_needs_trust_and_commits_name_who_stands_beside() {
+    let policy = "[worktree]\nsetup = [\"touch\", \"ready\"]\n";
+    let scratch = Scratch::with_policy(policy);
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "policy"]);
+    let otter = scratch.session("otter");
+    let said = scratch.acts(&otter, &["worktree", "new", "x"]).refused(1);
+    assert!(said.err.contains("no person stands for") && said.err.contains("worktree setup"));
+    scratch.nothing_left("nobody stands for the setup command");
+    // One's own command needs nobody.
+    scratch.acts(&otter, &["worktree", "new", "own", "--setup", "touch", "mine"]).ok();
+    assert!(scratch.tree("own").join("mine").exists());
+    assert!(!scratch.tree("own").join("ready").exists());
+    scratch.person_acts(&["trust", "--yes"]).ok();
+    scratch.acts(&otter, &["worktree", "new", "x"]).ok();
+    assert!(scratch.tree("x").join("ready").exists());
+    let mut command = scratch.command(&["commit", "-m", "ready", "ready"]);
+    let said = command.current_dir(scratch.tree("x")).env("BATON_SESSION", &otter).output();
+    Said::from(said.unwrap()).ok();
+    let message = scratch.in_tree("x", &["log", "-1", "--format=%an%n%B"]);
+    assert!(message.starts_with("otter\n"), "{message}");
+    assert!(message.contains("\nCo-authored-by: Ann <ann@example.invalid>\n"), "{message}");
+}
+
+#[test]
+fn a_retry_of_gc_and_of_a_restore_gets_the_first_answer() {
+    let scratch = Scratch::workspace();
+    let otter = scratch.session("otter");
+    scratch.acts(&otter, &["worktree", "new", "x"]).ok();
+    std::fs::write(scratch.tree("x").join("lost"), "work\n").unwrap();
+    scratch.person_acts(&["worktree", "remove", "baton/x", "--force"]).ok();
+    let saved = rescues(&scratch);
+    let name = saved.iter().find(|one| one["files"].to_string().contains("lost")).unwrap();
+    let name = name["name"].as_str().unwrap();
+    let restore = ["rescue", "restore", name, "--op-id", "back", "--json"];
+    let first = scratch.acts(&otter, &restore).ok().json();
+    assert!(scratch.root().join("lost").exists(), "{first}");
+    std::fs::remove_file(scratch.root().join("lost")).unwrap();
+    assert_eq!(scratch.acts(&otter, &restore).ok().json(), first);
+    assert!(!scratch.root().join("lost").exists(), "it was not done twice");
+    let gc = ["worktree", "gc", "--op-id", "gc", "--json"];
+    let first = scratch.acts(&otter, &gc).ok().json();
+    scratch.acts(&otter, &["worktree", "new", "y"]).ok();
+    assert_eq!(scratch.acts(&otter, &gc).ok().json(), first);
+    let other = ["rescue", "restore", name, "--branch", "b", "--op-id", "back"];
+    scratch.acts(&otter, &other).refused(1);
+}

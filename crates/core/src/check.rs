@@ -13,6 +13,7 @@ use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::Scene;
+use crate::serial;
 use crate::view::View;
 use crate::waiting::{self, Waiter};
 use crate::zones::Rule;
@@ -131,6 +132,9 @@ fn judge(
         let me = Waiter::newcomer(hold.clone(), context);
         let ahead = waiting::ahead(view, scene, &me, context)?;
         in_the_way.extend(ahead.into_iter().map(queued_first));
+    }
+    if in_the_way.is_empty() && own.is_none() {
+        in_the_way = serial::judge(view, scene, &hold, context)?.held;
     }
     if !in_the_way.is_empty() {
         // A person is warned rather than stopped, except where only one may write at a time.

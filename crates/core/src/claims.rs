@@ -15,6 +15,7 @@ use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::{Caller, Judgement, Scene};
+use crate::serial::{self, EndOfZone, ZoneHold};
 use crate::sessions::Process;
 use crate::tasks::reviewing::editing_again::edited;
 use crate::time::{Moment, Span};
@@ -131,6 +132,8 @@ pub fn take(
     let mut events = Vec::new();
     let terms = Terms { ttl: request.ttl, reason: &request.reason, task: &request.task };
     let claim = grant(&scene, hold, &terms, &judgement.run_out, &mut events, context);
+    events.extend(obstacles.over.into_iter().map(|(bound, why)| bound.ends(why)));
+    events.extend(serial::bind(view, &scene, &claim, context)?);
     let mut granted = granted(&scene, &claim, &caller, context);
     let (told, left_behind) = tell_leftovers(&scene, &claim.hold, &events);
     granting::inherit(&mut events, &claim.claim, &left_behind);
@@ -303,6 +306,8 @@ fn newcomer(hold: Hold, request: &Request, context: &Context) -> Waiter {
 struct Obstacles {
     held: Vec<Held>,
     needs: waiting::Needs,
+    /// Serial zones that are bound to a branch no longer.
+    over: Vec<(ZoneHold, EndOfZone)>,
 }
 
 fn obstacles(
@@ -328,7 +333,12 @@ fn obstacles(
     all.extend(held);
     all.extend(judgement.shortages.iter().cloned());
     all.extend(queued);
-    Ok(Obstacles { held: all, needs })
+    let mut over = Vec::new();
+    if all.is_empty() {
+        let found = serial::judge(view, scene, &me.hold, context)?;
+        (all, over) = (found.held, found.over);
+    }
+    Ok(Obstacles { held: all, needs, over })
 }
 
 /// Lock files of other tools count as claims that nobody here can end.
@@ -351,6 +361,7 @@ pub(crate) fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
             free: None,
             busy: false,
             idle_dirty: false,
+            unlanded: None,
         })
     });
     held.collect()
@@ -369,6 +380,7 @@ pub(crate) fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
         free: None,
         busy: false,
         idle_dirty: false,
+        unlanded: None,
     }
 }
 
@@ -384,7 +396,7 @@ fn wait(
     request: &Request,
     context: &Context,
 ) -> Result<(Vec<Event>, Answer), Refusal> {
-    let Obstacles { held, needs } = obstacles;
+    let Obstacles { held, needs, .. } = obstacles;
     let first = Box::new(held[0].clone());
     if request.wait.unwrap_or_default() == Span::ZERO {
         return Err(Refusal::Held(first));

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
 use crate::commits::Made;
+use crate::deploy::{self, Deploy};
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
@@ -24,6 +25,7 @@ use crate::numbers::Counter;
 use crate::once::{self, Runner};
 use crate::operations::Operation;
 use crate::resource::Resource;
+use crate::serial::{EndOfZone, ZoneHold};
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
 use crate::state::drafts::Draft;
@@ -143,6 +145,16 @@ pub enum Event {
         /// What lies outside the editor's paths and is still to be told to somebody else.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remaining: Vec<Leftover>,
+    },
+
+    /// A serial zone is bound to a branch until that has landed.
+    ZoneHeld {
+        hold: ZoneHold,
+    },
+    ZoneFreed {
+        zone: Resource,
+        branch: String,
+        why: EndOfZone,
     },
 
     WaitQueued {
@@ -493,6 +505,33 @@ pub enum Event {
         subject: String,
         gate: GateId,
         decision: Decision,
+    },
+
+    /// Somebody has a target and ships a commit to it.
+    DeployStarted {
+        deploy: Deploy,
+    },
+    DeployRenewed {
+        deploy: Token,
+        at: Moment,
+        lease_until: Moment,
+    },
+    /// The command that ships has ended.
+    DeployShipped {
+        deploy: Token,
+        shipped: deploy::Shipped,
+    },
+    DeployEnded {
+        deploy: Token,
+        end: deploy::End,
+    },
+    /// Something older is live again.
+    RolledBack {
+        deploy: Token,
+        target: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        to: String,
     },
 
     OperationAnswered {

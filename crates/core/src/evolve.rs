@@ -4,10 +4,12 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
+use crate::deploy::Deploy;
 use crate::event::{Event, Renewal, Room};
 use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::operations::Operation;
+use crate::serial::ZoneHold;
 use crate::sessions::{Life, Session};
 use crate::suggestions::{Answer, Suggestion};
 use crate::time::Moment;
@@ -35,6 +37,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Gate => gates::evolve(records, event),
         Room::Tree => evolve_tree(records, event),
         Room::Landing => landings::evolve(records, event),
+        Room::Deploy => evolve_deploy(records, event),
         Room::Shared => shared::evolve(records, event),
     }
 }
@@ -47,6 +50,27 @@ fn evolve_workspace(records: &mut dyn Records, event: &Event) -> Result<(), Unre
         Event::OperationAnswered { operation } => put(records, operation),
         Event::OperationsForgotten { operations } => {
             operations.iter().try_for_each(|id| records.delete(Operation::KIND, id))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn evolve_deploy(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::DeployStarted { deploy } => put(records, deploy),
+        Event::DeployRenewed { deploy, at, lease_until } => {
+            change(records, &deploy.to_string(), |deploy: &mut Deploy| {
+                deploy.renewed_at = *at;
+                deploy.lease_until = *lease_until;
+            })
+        }
+        Event::DeployShipped { deploy, shipped } => {
+            change(records, &deploy.to_string(), |deploy: &mut Deploy| {
+                deploy.shipped = Some(*shipped);
+            })
+        }
+        Event::DeployEnded { deploy, end } => {
+            change(records, &deploy.to_string(), |deploy: &mut Deploy| deploy.end = Some(*end))
         }
         _ => Ok(()),
     }
@@ -86,6 +110,8 @@ fn evolve_claim(records: &mut dyn Records, event: &Event) -> Result<(), Unreadab
             records.delete(Claim::KIND, claim.as_str())?;
             leave(records, left.as_ref())
         }
+        Event::ZoneHeld { hold } => put(records, hold),
+        Event::ZoneFreed { zone, .. } => records.delete(ZoneHold::KIND, &zone.index_value()),
         Event::LeftoversTold { claims, remaining } => {
             claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
             remaining.iter().try_for_each(|left| put(records, left))

@@ -142,7 +142,14 @@ pub(crate) fn part(
     }
     let mut entangled = None;
     let policy = scene::policy(view)?;
-    let scene = Scene { caller: None, policy, claims: vec![], waiters: vec![], leftovers: vec![] };
+    let scene = Scene {
+        caller: None,
+        policy,
+        claims: vec![],
+        waiters: vec![],
+        leftovers: vec![],
+        zones: vec![],
+    };
     let mut at = 0;
     while at < going.len() {
         // As it will be: held by somebody else.

@@ -4,10 +4,13 @@
 //! somebody has to begin; from then on an agent cannot loosen the rules it works under. What the
 //! policy means is in `zones`.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
+use crate::deploy;
 use crate::event::Event;
 use crate::landing;
 use crate::refusal::Refusal;
@@ -96,6 +99,9 @@ pub struct Difference {
     /// How branches land, from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<landing::Rules>,
+    /// What may be deployed, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deploys: Option<BTreeMap<String, deploy::Rules>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -143,6 +149,7 @@ impl Difference {
             state_removed,
             on_exhausted,
             evidence,
+            deploys: (old.deploys != new.deploys).then(|| new.deploys.clone()),
             trees: (old.trees != new.trees).then(|| new.trees.clone()),
             queue: (old.queue != new.queue).then(|| new.queue.clone()),
         }

@@ -10,11 +10,12 @@ use crate::claim::Holder;
 use crate::gates;
 use crate::id::{ClaimId, SessionId, Token};
 use crate::resource::{self, Resource};
+use crate::serial::Unlanded;
 use crate::tasks;
 use crate::time::Moment;
 use crate::trust::Command;
 use crate::view::Unreadable;
-use crate::{commits, handoffs, landings, once, state, suggestions, syncs, trees};
+use crate::{commits, deploys, handoffs, landings, once, state, suggestions, syncs, trees};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +43,9 @@ pub struct Held {
     /// Past its time, but its process lives and its files have uncommitted changes.
     #[serde(default)]
     pub idle_dirty: bool,
+    /// A serial zone that is held until this has landed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlanded: Option<Unlanded>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +117,8 @@ pub enum Refusal {
     #[error(transparent)] // As above.
     Tree(Box<trees::refused::Refused>),
     #[error(transparent)] // As above.
+    Deploy(Box<deploys::Refused>),
+    #[error(transparent)] // As above.
     Once(Box<once::Refused>),
 
     #[error("the store could not be read")]
@@ -163,6 +169,7 @@ impl Refusal {
             Self::Suggestion(refused) if refused.is_usage() => Class::Usage,
             Self::State(refused) => refused.class(),
             Self::Once(refused) => refused.class(),
+            Self::Deploy(refused) => refused.class(),
             Self::Tree(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
             _ => Class::Refused,
@@ -205,6 +212,7 @@ impl Refusal {
             Self::Suggestion(refused) => refused.code(),
             Self::State(refused) => refused.code(),
             Self::Once(refused) => refused.code(),
+            Self::Deploy(refused) => refused.code(),
             Self::Tree(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",
         }

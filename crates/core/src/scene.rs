@@ -13,6 +13,7 @@ use crate::id::ClaimId;
 use crate::notices::{self, Notice};
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
+use crate::serial::ZoneHold;
 use crate::sessions::{self, Alias, Session};
 use crate::task::{self, Task};
 use crate::time::{Moment, Span};
@@ -195,6 +196,8 @@ pub struct Scene {
     pub claims: Vec<Claim>,
     pub waiters: Vec<Waiter>,
     pub leftovers: Vec<Leftover>,
+    /// Serial zones that are bound to a branch.
+    pub zones: Vec<ZoneHold>,
 }
 
 impl Scene {
@@ -243,6 +246,7 @@ impl Scene {
             claims: Vec::new(),
             waiters: Vec::new(),
             leftovers: Vec::new(),
+            zones: Vec::new(),
         };
         let mut seen = BTreeSet::new();
         for row in answers[head..].iter().flatten() {
@@ -252,6 +256,7 @@ impl Scene {
             match row.kind {
                 Claim::KIND => scene.claims.push(parse(&row.body)?),
                 Waiter::KIND => scene.waiters.push(parse(&row.body)?),
+                ZoneHold::KIND => scene.zones.push(parse(&row.body)?),
                 Leftover::KIND => scene.leftovers.push(parse(&row.body)?),
                 _ => {}
             }
@@ -295,7 +300,7 @@ impl Scene {
     }
 
     /// The path that brought a serial zone into `hold`: people asked for that, not for the zone.
-    fn asked_for<'a>(&self, hold: &'a Hold, asked: &'a Resource) -> &'a Resource {
+    pub(crate) fn asked_for<'a>(&self, hold: &'a Hold, asked: &'a Resource) -> &'a Resource {
         let brings = |path: &&Resource| self.policy.serial_zones(path).contains(asked);
         hold.resources.iter().find(brings).unwrap_or(asked)
     }
@@ -487,6 +492,7 @@ impl Held {
             free: None,
             busy: claim.busy_until.is_some_and(|until| until > claim.expires_at),
             idle_dirty,
+            unlanded: None,
         }
     }
 }

@@ -64,6 +64,9 @@ pub struct Rules {
     pub copy: Vec<String>,
     #[serde(default)]
     pub identity: Identity,
+    /// Makes a new one ready, once a person stands for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
 }
 
 impl Rules {

@@ -84,15 +84,23 @@ impl Record for Trust {
 pub fn commands(policy: &Policy) -> Vec<Command> {
     let check = |name: &str| format!("queue check {name}");
     let checks = policy.evidence.named.iter();
-    let mut commands: Vec<Command> =
+    let mut all: Vec<Command> =
         checks.map(|one| Command::new(check(&one.name), &one.run)).collect();
     let queue = &policy.queue;
     for (what, argv) in
         [("queue request", &queue.request), ("queue merge driver", &queue.merge_driver)]
     {
-        commands.extend((!argv.is_empty()).then(|| Command::new(what, argv)));
+        all.extend((!argv.is_empty()).then(|| Command::new(what, argv)));
     }
-    commands
+    all.extend(policy.deploys.iter().flat_map(|(target, rules)| rules.commands_of(target)));
+    all.extend(setup(policy));
+    all
+}
+
+/// What makes a new working tree ready, where the policy says so.
+pub fn setup(policy: &Policy) -> Option<Command> {
+    let words = &policy.trees.setup;
+    (!words.is_empty()).then(|| Command::new("worktree setup", words))
 }
 
 /// Those of these commands that nobody stands for.

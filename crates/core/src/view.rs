@@ -13,8 +13,8 @@ use crate::landings::claims::Lost;
 use crate::state::State;
 use crate::state::drafts::Draft;
 use crate::{
-    claim, gate, landing, notes, notices, numbers, once, operations, sessions, suggestions, task,
-    tree, votes, waiting,
+    claim, deploy, gate, landing, notes, notices, numbers, once, operations, sessions, suggestions,
+    task, tree, votes, waiting,
 };
 
 /// The kind of a record: one per noun.
@@ -27,6 +27,7 @@ pub type Index = &'static str;
 pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
+    deploy::Deploy::KIND,
     Handoff::KIND,
     gate::Gate::KIND,
     votes::Ballot::KIND,
@@ -50,6 +51,7 @@ pub const KINDS: &[Kind] = &[
     Lost::KIND,
     crate::trust::Trust::KIND,
     waiting::Waiter::KIND,
+    crate::serial::ZoneHold::KIND,
     crate::zones::Policy::KIND,
 ];
 
@@ -131,6 +133,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
     match kind {
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
+        deploy::Deploy::KIND => of::<deploy::Deploy>(body),
         Handoff::KIND => of::<Handoff>(body),
         gate::Gate::KIND => of::<gate::Gate>(body),
         notes::Note::KIND => of::<notes::Note>(body),
@@ -144,6 +147,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         tree::Tree::KIND => of::<tree::Tree>(body),
         landing::Landing::KIND => of::<landing::Landing>(body),
         Lost::KIND => of::<Lost>(body),
+        crate::serial::ZoneHold::KIND => of::<crate::serial::ZoneHold>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::deploy;
 use crate::landing;
 use crate::pattern::fold;
 use crate::resource::{NAME_BYTES_MAX, Resource, name_character};
@@ -67,6 +68,9 @@ pub struct Policy {
     /// How branches land.
     #[serde(default, skip_serializing_if = "landing::Rules::is_default")]
     pub queue: landing::Rules,
+    /// What may be deployed, by the name of the target.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deploys: BTreeMap<String, deploy::Rules>,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
     pub approved_at: Moment,

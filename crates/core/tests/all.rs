@@ -10,6 +10,7 @@
 mod backlog;
 mod calls;
 mod claims;
+mod deploys;
 mod events;
 mod evidence;
 mod gates;
@@ -27,6 +28,7 @@ mod planning;
 mod retries;
 mod review_events;
 mod reviews;
+mod serial;
 mod sessions;
 mod split_model;
 mod splitting;

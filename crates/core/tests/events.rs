@@ -16,6 +16,7 @@ use baton_core::notes::{self, Note};
 use baton_core::notices::{News, Notice};
 use baton_core::once;
 use baton_core::operations::Operation;
+use baton_core::serial::{EndOfZone, ZoneHold};
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
 use baton_core::state::{Change, Changed, Read, rules};
@@ -144,7 +145,9 @@ fn policy() -> Policy {
             dir: Some("../trees".to_owned()),
             copy: vec![".env".to_owned()],
             identity: baton_core::tree::Identity::Person,
+            setup: vec!["npm".to_owned(), "ci".to_owned()],
         },
+        deploys: [("prod".to_owned(), crate::deploys::rules())].into(),
         source_hash: "hash".to_owned(),
         approved_at: START,
         tasks: TaskRules { on_exhausted: OnExhausted::Role("senior".to_owned()) },
@@ -164,6 +167,18 @@ fn policy() -> Policy {
             stages: vec!["a".to_owned(), "b".to_owned()],
             owner: Some(rules::Owner::Role("build".to_owned())),
         }],
+    }
+}
+
+fn zone_hold() -> ZoneHold {
+    ZoneHold {
+        zone: resource("@zone/db/"),
+        holder: holder(),
+        tree: TreeId("t1".to_owned()),
+        clone: "here".to_owned(),
+        branch: "baton/t1".to_owned(),
+        task: Some(TaskId::numbered(1)),
+        since: START,
     }
 }
 
@@ -223,6 +238,12 @@ fn every_kind() -> Vec<Event> {
             left: Some(leftover()),
         },
         Event::LeftoversTold { claims: vec![claim_id.clone()], remaining: vec![leftover()] },
+        Event::ZoneHeld { hold: zone_hold() },
+        Event::ZoneFreed {
+            zone: resource("@zone/db/"),
+            branch: "baton/t1".to_owned(),
+            why: EndOfZone::Revoked { why: "stuck".to_owned() },
+        },
         Event::WaitQueued { waiter: waiter() },
         Event::WaitRenewed { waiter: waiter_id, lease_until: START },
         Event::NoticeSent { notice: asked },
@@ -252,6 +273,7 @@ fn every_kind() -> Vec<Event> {
     events.extend(handoff_events::samples(&holder()));
     events.extend(crate::review_events::all());
     events.extend(crate::trees::samples());
+    events.extend(crate::deploys::samples(&holder()));
     events
 }
 

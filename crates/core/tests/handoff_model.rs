@@ -325,8 +325,14 @@ impl Ledger {
         let mut claims = self.world.claims();
         claims.retain(|claim| claim.is_live(&context));
         let policy = Default::default();
-        let scene =
-            Scene { caller: None, policy, claims: vec![], waiters: vec![], leftovers: vec![] };
+        let scene = Scene {
+            caller: None,
+            policy,
+            claims: vec![],
+            waiters: vec![],
+            leftovers: vec![],
+            zones: vec![],
+        };
         for (at, one) in claims.iter().enumerate() {
             for two in &claims[at + 1..] {
                 assert!(scene.clash(&one.hold, &two.hold).is_none(), "S1: {one:?} and {two:?}");

@@ -140,6 +140,17 @@ fn answered(
     })
 }
 
+/// Who stands beside the author in this tree, as `worktree new` wrote it down. A tree without
+/// settings of its own has nobody, and git is not asked.
+fn co_author(git: &Git, dirs: &GitDirs) -> Result<Option<String>, Failure> {
+    if !dirs.git_dir.join("config.worktree").exists() {
+        return Ok(None);
+    }
+    let named = git.setting("baton.coAuthor")?;
+    // It becomes one line of the message.
+    Ok(named.filter(|name| !name.contains(char::is_control) && name.ends_with('>')))
+}
+
 /// One request at work.
 struct Job<'a> {
     git: Git,
@@ -158,7 +169,8 @@ impl Job<'_> {
         let paths = seen.changed;
         let request = self.request(&paths, head.as_ref())?;
         let permit = self.permit(&request)?;
-        let text = message::with_trailers(&self.wanted.message, &permit);
+        let beside = co_author(&self.git, dirs)?;
+        let text = message::with_trailers(&self.wanted.message, &permit, beside.as_deref());
         let hooks = Hooks::find(&self.git, &self.workspace.place.root, dirs)?;
         may_stop(self.workspace, "commit-begun");
         let spot = self.spot(branch, head)?;

@@ -19,6 +19,7 @@ use toml::Spanned;
 
 use crate::failure::Failure;
 
+mod deploy;
 mod done;
 mod queue;
 mod state;
@@ -50,6 +51,8 @@ struct File {
     queue: done::QueueEntry,
     #[serde(default)]
     worktree: worktree::WorktreeEntry,
+    #[serde(default)]
+    deploy: BTreeMap<Spanned<String>, deploy::DeployEntry>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -106,8 +109,8 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let Policy { zones, capacities, state, tasks, evidence, trees, queue, .. } = policy;
-    let said = (zones, capacities, state, tasks, evidence, trees, queue);
+    let Policy { zones, capacities, state, tasks, evidence, trees, queue, deploys, .. } = policy;
+    let said = (zones, capacities, state, tasks, evidence, trees, queue, deploys);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -125,6 +128,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         evidence: source.evidence(&file.done, &file.queue)?,
         trees: source.trees(&file.worktree)?,
         queue: source.queue(&file.queue)?,
+        deploys: source.deploys(&file.deploy)?,
         source_hash: hash(text),
         approved_at,
     })
@@ -246,7 +250,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `colour`; there are `zone, resource, state, tasks, done, queue, worktree`
+        1: unknown key `colour`; there are `zone, resource, state, tasks, done, queue, worktree, deploy`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod committing;
 pub mod config;
 pub mod copies;
+pub mod deploying;
 pub mod doctor;
 pub mod errand;
 pub mod escape;

@@ -4,7 +4,10 @@
 //! `baton_core::policy`. Invariant: noticing costs one `stat` as long as the file does not change;
 //! what was read is remembered in a trace, which decides nothing.
 
+use std::collections::BTreeMap;
+
 use baton_core::context::{Actor, Observed};
+use baton_core::deploy;
 use baton_core::landing;
 use baton_core::policy::{self, Approved, Difference, Standing};
 use baton_core::state::rules::Rule;
@@ -37,7 +40,7 @@ pub enum OnDisk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shown {
     pub zones: Vec<Zone>,
-    pub capacities: std::collections::BTreeMap<String, u32>,
+    pub capacities: BTreeMap<String, u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Rule>,
     /// What holds for tasks.
@@ -48,6 +51,8 @@ pub struct Shown {
     pub trees: tree::Rules,
     #[serde(default, skip_serializing_if = "landing::Rules::is_default")]
     pub queue: landing::Rules,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deploys: BTreeMap<String, deploy::Rules>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Moment>,
     pub on_disk: OnDisk,
@@ -98,6 +103,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         evidence: in_force.evidence,
         trees: in_force.trees,
         queue: in_force.queue,
+        deploys: in_force.deploys,
         approved_at: current.map(|current| current.approved_at),
         on_disk,
         difference,

@@ -23,8 +23,8 @@ use crate::failure::Failure;
 use crate::git::{Git, Kept, Oid};
 use crate::place::Place;
 use crate::sighting::RESCUE_PREFIX;
-use crate::trees::Error;
-use crate::workspace::Workspace;
+use crate::trees::{Error, answered, keep_answer};
+use crate::workspace::{Retry, Workspace};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rescued {
@@ -135,6 +135,22 @@ fn described(workspace: &mut Workspace, git: &Git, kept: &Kept) -> Result<Rescue
 }
 
 pub fn restore(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Restore,
+    operation: Option<&str>,
+) -> Result<Restored, Failure> {
+    let retry = operation.map(|operation| Retry::of(operation, "rescue restore", wanted));
+    if let Some(restored) = answered(workspace, actor, retry.as_ref())? {
+        return Ok(restored);
+    }
+    let restored = bring_back(workspace, actor, cwd, wanted)?;
+    keep_answer(workspace, actor, retry.as_ref(), &restored)?;
+    Ok(restored)
+}
+
+fn bring_back(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,

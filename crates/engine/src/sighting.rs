@@ -22,6 +22,7 @@ use crate::process::{Identity, Machine, State};
 use crate::workspace::Workspace;
 
 pub mod files;
+pub mod landing;
 #[cfg(test)]
 mod tests;
 
@@ -47,7 +48,8 @@ pub fn identity_of(process: &Process) -> Identity {
     }
 }
 
-/// How the holders of run-out claims look.
+/// How the holders of run-out claims look; without any, whether branches that have serial zones
+/// have landed.
 pub fn of_claims(
     workspace: &mut Workspace,
     claims: &[ClaimId],
@@ -67,6 +69,9 @@ pub fn of_claims(
         looks.push((claim, life));
     }
     observed.claims.extend(files::sight(workspace, looks)?);
+    if claims.is_empty() {
+        observed.zones = landing::of_zones(workspace)?;
+    }
     Ok(())
 }
 

@@ -83,7 +83,7 @@ pub fn sync(workspace: &mut Workspace, actor: &Actor, wanted: &Sync) -> Result<S
 }
 
 /// A name that can be no option, pattern, range or other spelling.
-fn plain(name: &str) -> bool {
+pub(crate) fn plain(name: &str) -> bool {
     let wrong = |c: char| c.is_whitespace() || c.is_control() || ":^~*?[\\@{".contains(c);
     !name.is_empty()
         && name.len() <= NAME_BYTES_MAX
@@ -107,7 +107,7 @@ fn branch_of(git: &Git, wanted: &Sync) -> Result<String, Failure> {
     Ok(known.unwrap_or_else(|| "main".to_owned()))
 }
 
-fn fetch(git: &Git, url: &str, remote: &str, branch: &str) -> Result<Oid, Failure> {
+pub(crate) fn fetch(git: &Git, url: &str, remote: &str, branch: &str) -> Result<Oid, Failure> {
     let missing = || {
         let (remote, branch) = (remote.to_owned(), branch.to_owned());
         refuse(Refused::NoBranch { remote, branch })

@@ -6,10 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
-use baton_core::context::{Actor, Observed};
+use baton_core::context::{Actor, Context, Observed};
 use baton_core::operations;
 use baton_core::tree::{self, Tree};
-use baton_core::view::{parse, scan};
+use baton_core::view::{View, parse, scan};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub mod looking;
 pub mod making;
 mod processes;
 pub mod removing;
-mod setting_up;
+pub(crate) mod setting_up;
 mod undoing;
 
 /// Why a tree cannot be made or removed, apart from what the rules say.
@@ -128,7 +129,7 @@ impl Clone {
 }
 
 /// The answer that was kept for this very operation, so that a retry does nothing twice.
-fn answered<T: DeserializeOwned>(
+pub(crate) fn answered<T: DeserializeOwned>(
     workspace: &mut Workspace,
     actor: &Actor,
     retry: Option<&Retry>,
@@ -139,6 +140,20 @@ fn answered<T: DeserializeOwned>(
         let kept = operations::answered(view, &retry.operation, &session, &retry.request_hash)?;
         Ok(kept.map(|answer| parse(&answer)).transpose()?)
     })
+}
+
+/// Keeps the answer of what was done outside the store, for a retry under the same id.
+pub(crate) fn keep_answer<T: Serialize + DeserializeOwned + std::clone::Clone>(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    retry: Option<&Retry>,
+    answer: &T,
+) -> Result<(), Failure> {
+    if retry.is_none() {
+        return Ok(());
+    }
+    let rule = |_: &dyn View, _: &Context| Ok((Vec::new(), answer.clone()));
+    workspace.decide_once(actor, Observed::default(), retry, |_| true, rule).map(|_: T| ())
 }
 
 /// An error of a step, with the step's name.

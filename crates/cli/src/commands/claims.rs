@@ -142,6 +142,15 @@ pub(crate) fn revoke(desk: &mut Desk, wanted: &api::Revoke) -> Outcome {
                 render::holder(&claim.holder)
             );
         }
+        for zone in &revoked.zones {
+            let _ = writeln!(
+                text,
+                "{} {} waits for {} no longer",
+                paint("freed", Paint::Green, colour),
+                shown(&zone.zone.to_string()),
+                shown(&zone.branch)
+            );
+        }
         text
     });
     Ok(ExitCode::SUCCESS)

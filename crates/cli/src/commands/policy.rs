@@ -3,10 +3,12 @@
 //! Owns the question before a policy changes; `init` asks it through here too, so that there is one
 //! way to approve.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use baton_core::context::Actor;
+use baton_core::deploy;
 use baton_core::key::KeyPattern;
 use baton_core::policy::{Approved, Change, Difference, Standing};
 use baton_core::refusal::Refusal;
@@ -123,6 +125,7 @@ fn shown_words(found: &Shown, colour: bool) -> String {
     if !found.trees.is_default() {
         let _ = writeln!(text, "working trees: {}", tree_words(&found.trees));
     }
+    text.push_str(&deploys_words(&found.deploys, ""));
     let (sentence, next) = match found.on_disk {
         OnDisk::Same => ("baton.toml here says the same".to_owned(), None),
         OnDisk::Missing => ("there is no baton.toml in this tree".to_owned(), None),
@@ -213,7 +216,25 @@ fn tree_words(rules: &baton_core::tree::Rules) -> String {
         true => "nothing".to_owned(),
         false => shown(&rules.copy.join(", ")),
     };
-    format!("in {dir}, {copied} copied, {identity}")
+    let setup = match rules.setup.is_empty() {
+        true => String::new(),
+        false => format!(", set up by {}", argv_words(&rules.setup)),
+    };
+    format!("in {dir}, {copied} copied, {identity}{setup}")
+}
+
+/// One line for each target.
+fn deploys_words(deploys: &BTreeMap<String, deploy::Rules>, indent: &str) -> String {
+    let line = |(target, rules): (&String, &deploy::Rules)| {
+        let verify = match rules.verify.is_empty() {
+            true => "nothing verifies it".to_owned(),
+            false => format!("verified by {}", argv_words(&rules.verify)),
+        };
+        let gate = if rules.gate { ", a person approves" } else { "" };
+        let run = argv_words(&rules.run);
+        format!("{indent}deploy {}: {run}, {verify}{gate}\n", shown(target))
+    };
+    deploys.iter().map(line).collect()
 }
 
 pub(super) fn difference_words(difference: &Difference, colour: bool) -> String {
@@ -249,6 +270,12 @@ pub(super) fn difference_words(difference: &Difference, colour: bool) -> String 
     }
     if let Some(trees) = &difference.trees {
         let _ = writeln!(text, "  working trees: {}", tree_words(trees));
+    }
+    if let Some(deploys) = &difference.deploys {
+        match deploys.is_empty() {
+            true => text.push_str("  nothing is deployed any more\n"),
+            false => text.push_str(&deploys_words(deploys, "  ")),
+        }
     }
     for change in &difference.capacities {
         let amount =

@@ -41,8 +41,9 @@ pub(crate) fn run(common: &Common, command: &Rescue) -> Outcome {
         }
         Rescue::Restore(wanted) => {
             let mut desk = Desk::open_to_act(common)?;
-            let Desk { workspace, actor, cwd, .. } = &mut desk;
-            let restored = rescuing::restore(workspace, actor, cwd, wanted)?;
+            let Desk { workspace, actor, cwd, operation, .. } = &mut desk;
+            let operation = operation.as_deref();
+            let restored = rescuing::restore(workspace, actor, cwd, wanted, operation)?;
             desk.answer(&restored, restored_words);
         }
     }

@@ -53,7 +53,8 @@ pub(crate) fn run(common: &Common, command: &Worktree) -> Outcome {
         }
         Worktree::Gc(wanted) => {
             let mut desk = Desk::open_to_act(common)?;
-            let collected = removing::collect(&mut desk.workspace, &desk.actor, wanted)?;
+            let Desk { workspace, actor, operation, .. } = &mut desk;
+            let collected = removing::collect(workspace, actor, wanted, operation.as_deref())?;
             desk.answer(&collected, collected_words);
             Ok(ExitCode::SUCCESS)
         }

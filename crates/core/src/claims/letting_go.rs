@@ -16,6 +16,7 @@ use crate::notices::{News, Notice};
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::scene::{Caller, Scene};
+use crate::serial::{self, EndOfZone, ZoneHold};
 use crate::sessions::{Life, Session};
 use crate::time::Moment;
 use crate::view::{View, get, scan};
@@ -95,6 +96,9 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
     pub revoked: Vec<RevokedClaim>,
+    /// Serial zones that wait for a landing no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<ZoneHold>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -361,8 +365,9 @@ pub fn revoke(
     if why.len() > REASON_BYTES_MAX {
         return Err(Refusal::TooLong { what: "reason", bytes_max: REASON_BYTES_MAX });
     }
-    let claims = targeted(view, target, context)?;
-    let mut events = Vec::new();
+    let (claims, zones) = targeted(view, target, context)?;
+    let freed = || EndOfZone::Revoked { why: why.to_owned() };
+    let mut events: Vec<Event> = zones.iter().map(|bound| bound.ends(freed())).collect();
     let mut revoked = Vec::new();
     for claim in &claims {
         events.push(claim.ends(EndOfClaim::Revoked { why: why.to_owned() }, context));
@@ -379,17 +384,21 @@ pub fn revoke(
             resources: claim.hold.resources.clone(),
         });
     }
-    Ok((events, Revoked { revoked }))
+    Ok((events, Revoked { revoked, zones }))
 }
 
-fn targeted(view: &dyn View, target: &Target, context: &Context) -> Result<Vec<Claim>, Refusal> {
+fn targeted(
+    view: &dyn View,
+    target: &Target,
+    context: &Context,
+) -> Result<(Vec<Claim>, Vec<ZoneHold>), Refusal> {
     match target {
         Target::Claim(id) => match get::<Claim>(view, id.as_str())? {
-            Some(claim) => Ok(vec![claim]),
+            Some(claim) => Ok((vec![claim], Vec::new())),
             None => Err(Refusal::UnknownClaim { claim: id.0.clone() }),
         },
         Target::Session(id) => match get::<Session>(view, id.as_str())? {
-            Some(_) => Ok(scan(view, claim::of_session(id, CLAIMS_AT_ONCE_MAX))?),
+            Some(_) => Ok((scan(view, claim::of_session(id, CLAIMS_AT_ONCE_MAX))?, Vec::new())),
             None => Err(Refusal::UnknownSession { session: id.0.clone() }),
         },
         Target::Resources(resources) => {
@@ -398,11 +407,13 @@ fn targeted(view: &dyn View, target: &Target, context: &Context) -> Result<Vec<C
             }
             let mut anonymous = context.clone();
             anonymous.actor.session = None;
-            let mut claims = Scene::read(view, resources, &anonymous)?.claims;
+            let scene = Scene::read(view, resources, &anonymous)?;
+            let zones = serial::reached(&scene, resources);
+            let mut claims = scene.claims;
             claims.retain(|claim| !overlapping(claim, resources).is_empty());
-            match claims.is_empty() {
+            match claims.is_empty() && zones.is_empty() {
                 true => Err(Refusal::NotHeld { resource: resources[0].to_string() }),
-                false => Ok(claims),
+                false => Ok((claims, zones)),
             }
         }
     }

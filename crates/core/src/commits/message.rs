@@ -5,8 +5,9 @@
 
 use super::Permit;
 
-/// The message with `Baton-Session`, `Baton-Task` and `Baton-Token`.
-pub fn with_trailers(message: &str, permit: &Permit) -> String {
+/// The message with `Baton-Session`, `Baton-Task` and `Baton-Token`, and with whoever stands beside
+/// the author.
+pub fn with_trailers(message: &str, permit: &Permit, beside: Option<&str>) -> String {
     let mut text = tidied(message);
     if text.is_empty() {
         return text;
@@ -19,7 +20,9 @@ pub fn with_trailers(message: &str, permit: &Permit) -> String {
     let task = permit.task.as_ref().map(|task| ("Baton-Task", task.0.clone()));
     let token = permit.token.map(|token| ("Baton-Token", token.to_string()));
     let session = ("Baton-Session", permit.holder.session.0.clone());
-    for (name, value) in [Some(session), task, token].into_iter().flatten() {
+    let beside = beside.map(|name| ("Co-authored-by", name.to_owned()));
+    let beside = beside.filter(|(name, value)| !text.contains(&format!("\n{name}: {value}\n")));
+    for (name, value) in [beside, Some(session), task, token].into_iter().flatten() {
         text.push_str(&format!("{name}: {value}\n"));
     }
     text
@@ -70,7 +73,12 @@ mod tests {
             ("\n\none  \n\n\n\nAcked-by: x\n\n", format!("one\n\nAcked-by: x\n{own}")),
             (" \n\n", String::new()),
         ] {
-            assert_eq!(with_trailers(message, &permit), whole, "{message:?}");
+            assert_eq!(with_trailers(message, &permit, None), whole, "{message:?}");
         }
+        let two = "Co-authored-by: Ann <a@b>\n";
+        let whole = format!("one\n\n{two}{own}");
+        assert_eq!(with_trailers("one", &permit, Some("Ann <a@b>")), whole);
+        let said = format!("one\n\n{two}");
+        assert_eq!(with_trailers(&said, &permit, Some("Ann <a@b>")), whole, "not twice");
     }
 }

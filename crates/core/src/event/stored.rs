@@ -43,6 +43,7 @@ pub enum Room {
     Tree,
     /// The merge queue.
     Landing,
+    Deploy,
     Shared,
 }
 
@@ -94,6 +95,8 @@ kinds! {
     ClaimNarrowed "claim_narrowed" Claim Depends,
     ClaimEnded "claim_ended" Claim Depends,
     LeftoversTold "leftovers_told" Claim Process,
+    ZoneHeld "zone_held" Claim Power,
+    ZoneFreed "zone_freed" Claim Power,
     WaitQueued "wait_queued" Waiting Process,
     WaitRenewed "wait_renewed" Waiting Process,
     WaitEnded "wait_ended" Waiting Process,
@@ -166,6 +169,11 @@ kinds! {
     QueuePaused "queue_paused" Landing Power,
     QueueResumed "queue_resumed" Landing Power,
     CommitMade "commit_made" Nothing Power,
+    DeployStarted "deploy_started" Deploy Power,
+    DeployRenewed "deploy_renewed" Deploy Process,
+    DeployShipped "deploy_shipped" Deploy Power,
+    DeployEnded "deploy_ended" Deploy Power,
+    RolledBack "rolled_back" Deploy Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,
     SnapshotTaken "snapshot_taken" Nothing Power,

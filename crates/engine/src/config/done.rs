@@ -6,6 +6,7 @@
 use baton_core::tasks::evidence::{
     self, CHECKS_MAX, NAME_BYTES_MAX, NamedCheck, Proof, Rules, TIMEOUT_DEFAULT, TIMEOUT_MAX,
 };
+use baton_core::time::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -41,9 +42,9 @@ pub(super) struct QueueEntry {
     #[serde(default)]
     pub(super) remote: Option<Spanned<String>>,
     #[serde(default)]
-    pub(super) request: Option<Spanned<Command>>,
+    pub(super) request: Option<Spanned<Words>>,
     #[serde(default)]
-    pub(super) merge_driver: Option<Spanned<Command>>,
+    pub(super) merge_driver: Option<Spanned<Words>>,
     #[serde(default)]
     pub(super) after_land: Option<Spanned<String>>,
 }
@@ -52,14 +53,14 @@ pub(super) struct QueueEntry {
 #[serde(deny_unknown_fields)]
 struct CheckEntry {
     name: Spanned<String>,
-    run: Spanned<Command>,
+    run: Spanned<Words>,
     #[serde(default)]
     timeout: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Command {
+pub(super) enum Words {
     Words(Vec<String>),
     Line(String),
 }
@@ -117,34 +118,22 @@ impl Source<'_> {
             return Err(self.wrong(Some(entry.name.span().start), detail));
         }
         let run = self.command(&entry.run)?;
-        let timeout = match &entry.timeout {
-            None => TIMEOUT_DEFAULT,
-            Some(typed) => {
-                let at = Some(typed.span().start);
-                let given = crate::api::span(typed.get_ref());
-                let span = given.map_err(|why| self.wrong(at, why))?;
-                if span.0 == 0 || span > TIMEOUT_MAX {
-                    let detail = format!("a timeout is more than nothing, at most {TIMEOUT_MAX}");
-                    return Err(self.wrong(at, detail));
-                }
-                span
-            }
-        };
+        let timeout = self.timeout(entry.timeout.as_ref(), TIMEOUT_DEFAULT, TIMEOUT_MAX)?;
         Ok(NamedCheck { name: name.clone(), run, timeout })
     }
 
-    /// Words, or a line that means the same with and without a shell.
-    pub(super) fn command(&self, typed: &Spanned<Command>) -> Result<Vec<String>, Failure> {
+    /// A command: its words, or a line that needs no shell to be read.
+    pub(super) fn command(&self, typed: &Spanned<Words>) -> Result<Vec<String>, Failure> {
         let at = Some(typed.span().start);
         let run = match typed.get_ref() {
-            Command::Words(words) => words.clone(),
-            Command::Line(line)
+            Words::Words(words) => words.clone(),
+            Words::Line(line)
                 if line.contains(['"', '\'', '\\', '$', '|', '&', ';', '<', '>', '`', '*']) =>
             {
                 let detail = "it runs without a shell: write [\"program\", \"word\", …]".to_owned();
                 return Err(self.wrong(at, detail));
             }
-            Command::Line(line) => line.split_whitespace().map(str::to_owned).collect(),
+            Words::Line(line) => line.split_whitespace().map(str::to_owned).collect(),
         };
         match evidence::fits_command(&run) {
             Ok(()) => Ok(run),
@@ -152,7 +141,26 @@ impl Source<'_> {
         }
     }
 
-    fn target(&self, typed: &Spanned<String>) -> Result<String, Failure> {
+    pub(super) fn timeout(
+        &self,
+        typed: Option<&Spanned<String>>,
+        default: Span,
+        max: Span,
+    ) -> Result<Span, Failure> {
+        let Some(typed) = typed else { return Ok(default) };
+        let at = Some(typed.span().start);
+        let given = crate::api::span(typed.get_ref());
+        let span = given.map_err(|why| self.wrong(at, why))?;
+        match span.0 == 0 || span > max {
+            true => {
+                let detail = format!("a timeout is more than nothing, at most {max}");
+                Err(self.wrong(at, detail))
+            }
+            false => Ok(span),
+        }
+    }
+
+    pub(super) fn target(&self, typed: &Spanned<String>) -> Result<String, Failure> {
         let name = typed.get_ref();
         let strange = |character: char| {
             character.is_whitespace() || character.is_control() || "~^:?*[\\".contains(character)
@@ -176,7 +184,7 @@ impl Source<'_> {
 mod tests {
     use std::path::Path;
 
-    use baton_core::time::{Moment, Span};
+    use baton_core::time::Moment;
 
     use super::*;
     use crate::config::compile;

@@ -1,13 +1,14 @@
 //! `[worktree]` in `baton.toml`: how working trees are made.
 //!
-//! Owns reading the entry and saying what is wrong with it, with its line. It names no command:
-//! what is run in a new tree is said by whoever makes it. What is copied stays within the tree.
+//! Owns reading the entry and saying what is wrong with it, with its line. Its setup
+//! command runs only when a person stands for it. What is copied stays within the tree.
 
 use baton_core::tree::{Identity, Rules};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::Source;
+use super::done::Words;
 use crate::failure::Failure;
 
 pub(crate) const COPIES_MAX: usize = 100;
@@ -22,6 +23,8 @@ pub(super) struct WorktreeEntry {
     copy: Vec<Spanned<String>>,
     #[serde(default)]
     identity: Option<Spanned<String>>,
+    #[serde(default)]
+    setup: Option<Spanned<Words>>,
 }
 
 impl Source<'_> {
@@ -62,7 +65,8 @@ impl Source<'_> {
                 return Err(self.wrong(Some(typed.span().start), detail));
             }
         };
-        Ok(Rules { dir, copy, identity })
+        let setup = entry.setup.as_ref().map(|typed| self.command(typed)).transpose()?;
+        Ok(Rules { dir, copy, identity, setup: setup.unwrap_or_default() })
     }
 }
 

@@ -161,6 +161,30 @@ impl Git {
         Ok(names.filter_map(|name| std::str::from_utf8(name).ok()).map(str::to_owned).collect())
     }
 
+    /// Lines of a commit's text files in which one of these stands, in any case: path, line number
+    /// and text. At most `each` of a file.
+    pub fn lines_with(
+        &self,
+        commit: &Oid,
+        words: &[String],
+        each: usize,
+    ) -> Result<Vec<(String, u64, String)>, Error> {
+        let each = format!("--max-count={each}");
+        let mut options =
+            vec!["-I", "-i", "-n", "-z", "-F", "--full-name", "--no-color", "--no-textconv", &each];
+        options.extend(words.iter().flat_map(|word| ["-e", word.as_str()]));
+        options.extend(["--end-of-options", commit.as_str()]);
+        let answer = self.call("grep").options(&options).answer(&[1])?;
+        let text = String::from_utf8_lossy(&answer.output);
+        let prefix = format!("{commit}:");
+        let one = |line: &str| {
+            let mut fields = line.splitn(3, '\0');
+            let path = fields.next()?.strip_prefix(&prefix)?.to_owned();
+            Some((path, fields.next()?.parse().ok()?, fields.next()?.to_owned()))
+        };
+        Ok(text.lines().filter_map(one).collect())
+    }
+
     /// What HEAD names; nothing before the first commit.
     pub fn head(&self) -> Result<Option<Oid>, Error> {
         self.resolve("HEAD^{commit}")

@@ -140,6 +140,17 @@ impl Git {
         call.bytes().map(|_| ())
     }
 
+    /// Checks a commit out in a new tree that stands on no branch.
+    pub fn add_detached(&self, path: &Path, commit: &Oid) -> Result<(), Error> {
+        let filters = self.own_filters()?;
+        let path = path
+            .to_str()
+            .ok_or_else(|| Error::NotUtf8 { lossy: path.to_string_lossy().into_owned() })?;
+        let options = ["add", "--quiet", "--detach", "--end-of-options", path, commit.as_str()];
+        let call = self.call("worktree").options(&options).without_filters(&filters);
+        call.bytes().map(|_| ())
+    }
+
     /// Makes git forget a tree whose folder is gone.
     pub fn forget_tree(&self, path: &Path) -> Result<(), Error> {
         let path = path

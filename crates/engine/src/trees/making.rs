@@ -17,7 +17,9 @@ use baton_core::sessions::Session;
 use baton_core::tree::{Identity, Rules, Tree};
 use baton_core::trees::refused::Refused;
 use baton_core::trees::{self, BRANCH_PREFIX, Made, Naming, Plan, Planned};
+use baton_core::trust;
 use baton_core::view::get;
+use baton_core::zones::Policy;
 
 use super::undoing::{default_parent, give_up, repair, undo};
 use super::{Clone, Door, Error, answered, carrying, setting_up};
@@ -53,6 +55,7 @@ pub fn new(
     repair(workspace, &clone)?;
     let rules = policy::in_force(workspace)?.unwrap_or_default();
     let target = rules.evidence.target.clone();
+    let wanted = &set_up_by(workspace, wanted, &rules)?;
     let plan = plan(workspace, actor, &clone, cwd, wanted, &rules.trees, target.as_deref())?;
     let planned = workspace
         .decide(actor, Observed::default(), |view, context| trees::plan(view, &plan, context))?;
@@ -87,6 +90,23 @@ pub fn new(
             }
         }
     })
+}
+
+/// What is asked for, with the policy's own setup command where none is given; that one runs only
+/// when a person stands for it.
+fn set_up_by(
+    workspace: &mut Workspace,
+    wanted: &api::New,
+    policy: &Policy,
+) -> Result<api::New, Failure> {
+    let mut wanted = wanted.clone();
+    if let Some(setup) = trust::setup(policy).filter(|_| wanted.setup.is_empty()) {
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            trust::demand(view, std::slice::from_ref(&setup))
+        })?;
+        wanted.setup = setup.argv;
+    }
+    Ok(wanted)
 }
 
 /// Looks at everything the plan needs, and refuses what git would refuse half-way.

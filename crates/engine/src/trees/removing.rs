@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::looking::{Found, Lookout, all, bury_dead, dirt};
 use super::undoing::repair;
-use super::{Clone, Error, answered, failed};
+use super::{Clone, Error, answered, failed, keep_answer};
 use crate::api::trees as api;
 use crate::failure::Failure;
 use crate::git::{Git, Oid, Rescue};
@@ -100,7 +100,12 @@ pub fn collect(
     workspace: &mut Workspace,
     actor: &Actor,
     wanted: &api::Collect,
+    operation: Option<&str>,
 ) -> Result<Collected, Failure> {
+    let retry = operation.map(|operation| Retry::of(operation, "worktree gc", wanted));
+    if let Some(collected) = answered(workspace, actor, retry.as_ref())? {
+        return Ok(collected);
+    }
     let clone = Clone::of(workspace)?;
     if !wanted.dry_run {
         repair(workspace, &clone)?;
@@ -126,6 +131,7 @@ pub fn collect(
             Err(other) => return Err(other),
         }
     }
+    keep_answer(workspace, actor, retry.as_ref(), &collected)?;
     Ok(collected)
 }
 

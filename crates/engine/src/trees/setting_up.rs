@@ -73,7 +73,7 @@ pub(super) fn run(
 }
 
 #[cfg(target_os = "linux")]
-fn command(words: &[String]) -> Command {
+pub(crate) fn command(words: &[String]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     let runner = rustix::process::getpid().as_raw_pid().to_string();
     command.arg(crate::once::child::VERB).arg(runner).arg("--").args(words);
@@ -81,13 +81,13 @@ fn command(words: &[String]) -> Command {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn command(words: &[String]) -> Command {
+pub(crate) fn command(words: &[String]) -> Command {
     let mut command = Command::new(words.first().map(String::as_str).unwrap_or_default());
     command.args(words.get(1..).unwrap_or_default());
     command
 }
 
-fn listen(mut reader: std::io::PipeReader) -> Receiver<Vec<u8>> {
+pub(crate) fn listen(mut reader: std::io::PipeReader) -> Receiver<Vec<u8>> {
     let (tell, said) = channel();
     std::thread::spawn(move || {
         let mut piece = [0; 8 * 1024];

@@ -5,12 +5,14 @@
 use baton_core::claim::{Leftover, Mode, Scope};
 use baton_core::event::{EndOfClaim, EndOfSession, Event, Room};
 use baton_core::resource::Resource;
+use baton_core::serial::EndOfZone;
 use baton_core::sessions::Session;
 use baton_core::time::Moment;
 use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod deploys;
 mod gates;
 mod handoffs;
 mod landings;
@@ -56,6 +58,7 @@ fn sentence(told: &Told, colour: bool) -> String {
         Room::Review | Room::Gate => gates::sentence(event, &actor, &who),
         Room::Tree => trees::sentence(event, &actor, &who),
         Room::Landing => landings::sentence(event, &actor, &who),
+        Room::Deploy => deploys::sentence(event, &actor, &who),
         Room::Shared => shared::sentence(event, &actor, &who),
         Room::Workspace | Room::Nothing => of_workspace(told, event, &actor),
     }
@@ -165,6 +168,22 @@ fn of_claim(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String 
         Event::ClaimEnded { session, resources, why, left, .. } => {
             let left = left_behind(left.as_ref());
             format!("{} {}{left}", who(told.name(session)), ended(why, resources))
+        }
+        Event::ZoneHeld { hold } => {
+            let task = hold.task.as_ref().map(|task| format!(" for {task}")).unwrap_or_default();
+            let zone = shown(&hold.zone.to_string());
+            let (name, branch) = (who(&hold.holder.name), shown(&hold.branch));
+            format!("{name} has {zone}{task} until {branch} has landed")
+        }
+        Event::ZoneFreed { zone, branch, why } => {
+            let (zone, branch) = (shown(&zone.to_string()), shown(branch));
+            let why = match why {
+                EndOfZone::Landed => "it has landed".to_owned(),
+                EndOfZone::NothingLeft => "nothing of it is left to land".to_owned(),
+                EndOfZone::Abandoned => "its task was given up".to_owned(),
+                EndOfZone::Revoked { why } => format!("a person said so: \"{}\"", shown(why)),
+            };
+            format!("{zone} waits for {branch} no longer: {why}")
         }
         Event::LeftoversTold { claims, .. } => {
             let count = counted(claims.len() as u64, "earlier claim", "earlier claims");

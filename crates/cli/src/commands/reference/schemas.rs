@@ -130,6 +130,8 @@ fn gates(generator: &mut SchemaGenerator) -> Value {
         "gate approve, deny": generator.subschema_for::<Decided>(),
         "gate check": generator.subschema_for::<Checks>(),
         "gate trust": generator.subschema_for::<Trusted>(),
+        "deploy": generator.subschema_for::<baton_core::deploy::Deploy>(),
+        "deploys": generator.subschema_for::<baton_engine::deploying::DeployList>(),
         "trust": generator.subschema_for::<baton_core::trust::Given>(),
         "vote": generator.subschema_for::<Voted>(),
         "votes": generator.subschema_for::<Ballot>(),

@@ -101,7 +101,17 @@ fn more_samples() -> Vec<(&'static str, Value)> {
     let operation = json!({
         "operation": "o", "session": "s1", "request_hash": "h", "answer": "{}", "at": at,
     });
+    let trust = json!({ "commands": [
+        { "what": "queue check unit\u{1b}", "argv": ["make"], "hash": "h" },
+    ], "at": at });
     vec![
+        (
+            "zone_held",
+            json!({ "hold": { "zone": "@zone/db/", "session": "s1", "name": "otter", "tree": "t",
+                "clone": "h", "branch": "one\u{1b}", "task": "t1", "since": at } }),
+        ),
+        ("zone_freed", json!({ "zone": "@zone/db/", "branch": "one", "why": { "how": "landed" } })),
+        ("commands_trusted", json!({ "trust": trust })),
         ("wait_queued", json!({ "waiter": waiter() })),
         ("wait_renewed", json!({ "waiter": "w1", "lease_until": at })),
         ("wait_ended", json!({ "waiter": "w1", "why": "granted" })),
@@ -179,6 +189,7 @@ fn s20_every_kind_has_words_and_nothing_in_them_acts() {
         ("suggestions", suggestions::samples()),
         ("trees", trees::samples()),
         ("landings", landings::samples()),
+        ("deploys", deploys::samples()),
     ];
     for kind in KINDS {
         let sampled = nouns.iter().any(|(_, all)| all.iter().any(|(name, _)| name == kind));
