@@ -12,6 +12,7 @@ use crate::desk::{self, Desk, Outcome};
 
 pub(crate) mod claims;
 pub(crate) mod commit;
+pub(crate) mod conflicts;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
@@ -74,6 +75,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
             true => sync::run(&mut Desk::open_to_act(common)?, &wanted),
             false => sync::run(&mut Desk::open(common)?, &wanted),
         },
+        Command::Conflicts(wanted) => conflicts::run(common, &wanted),
         Command::Note(wanted) => notes::add(&mut Desk::open_to_act(common)?, &wanted),
         Command::Notes(wanted) => notes::list(&mut Desk::open(common)?, &wanted),
         Command::Worktree(wanted) => worktree::run(common, &wanted),

@@ -10,6 +10,9 @@ use baton_core::task::Move;
 use crate::commands::handoff;
 use crate::render::{self, Paint, paint, shown};
 
+/// Files that one sentence names.
+const FILES_NAMED_MAX: usize = 5;
+
 /// What the caller must be told, as quoted data.
 pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
     let mut text = String::new();
@@ -79,6 +82,21 @@ fn sentence(news: &News) -> String {
             let why = why.as_deref().map(|why| format!(": \"{}\"", shown(why)));
             let (name, path) = (shown(&by.name), shown(&path.to_string()));
             format!("{name} {verb} {suggestion} for {path}{}", why.unwrap_or_default())
+        }
+        News::Conflict { a, b, files, findings, first } => {
+            let named: Vec<String> = files.iter().take(FILES_NAMED_MAX).map(|f| shown(f)).collect();
+            let more = match files.len().saturating_sub(named.len()) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let count = render::counted(*findings as u64, "new finding", "new findings");
+            format!(
+                "{count} between {} and {}, in {}{more}: {}; baton conflicts",
+                shown(a),
+                shown(b),
+                named.join(", "),
+                shown(first)
+            )
         }
         News::Joined { task, title, why } => format!(
             "{task} \"{}\", which you divided, can go on: {}; baton task results {task}",

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
 use crate::commits::Made;
+use crate::conflicts::{Duplicate, Predicted};
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
 use crate::id::{
@@ -350,6 +351,21 @@ pub enum Event {
     /// The next number of a folder belongs to somebody.
     NumberGiven {
         counter: Counter,
+    },
+
+    /// Two trees, or a tree and the target, will not go together as they are.
+    ConflictPredicted {
+        predicted: Predicted,
+    },
+    /// Nothing is between them any more.
+    ConflictGone {
+        clone: String,
+        a: String,
+        b: String,
+    },
+    /// Nearly the same function was written twice.
+    DuplicateFound {
+        duplicate: Duplicate,
     },
 
     /// A session committed through Baton.

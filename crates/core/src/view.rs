@@ -26,6 +26,7 @@ pub type Index = &'static str;
 pub const KINDS: &[Kind] = &[
     claim::Claim::KIND,
     claim::Leftover::KIND,
+    crate::conflicts::Predicted::KIND,
     Handoff::KIND,
     gate::Gate::KIND,
     votes::Ballot::KIND,
@@ -126,6 +127,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
     match kind {
         claim::Claim::KIND => of::<claim::Claim>(body),
         claim::Leftover::KIND => of::<claim::Leftover>(body),
+        crate::conflicts::Predicted::KIND => of::<crate::conflicts::Predicted>(body),
         Handoff::KIND => of::<Handoff>(body),
         gate::Gate::KIND => of::<gate::Gate>(body),
         notes::Note::KIND => of::<notes::Note>(body),

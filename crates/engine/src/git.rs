@@ -7,6 +7,7 @@
 
 mod committing;
 mod judge;
+mod merging;
 mod patch;
 mod read;
 mod remote;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use committing::{Blob, Entry};
 pub(crate) use read::nested_repository;
 pub use read::{Changed, Commit, Status};
+pub use merging::{Clash, Difference, Work};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;

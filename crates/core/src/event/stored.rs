@@ -39,7 +39,7 @@ pub enum Room {
     Review,
     Gate,
     Suggestion,
-    /// Working trees, and numbers that are handed out.
+    /// Working trees, what is foreseen between them, and numbers that are handed out.
     Tree,
     Shared,
 }
@@ -144,6 +144,9 @@ kinds! {
     TreeGivenUp "tree_given_up" Tree Power,
     TreeRemoved "tree_removed" Tree Power,
     NumberGiven "number_given" Tree Power,
+    ConflictPredicted "conflict_predicted" Tree Power,
+    ConflictGone "conflict_gone" Tree Power,
+    DuplicateFound "duplicate_found" Nothing Power,
     CommitMade "commit_made" Nothing Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,

@@ -70,6 +70,9 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
         News::Suggested { .. } | News::SuggestionAnswered { .. } => {
             suggestions::note(news, to, who)
         }
+        News::Conflict { a, b, .. } => {
+            format!("{to} is told what stands between {} and {}", shown(a), shown(b))
+        }
         News::Joined { task, why, .. } => {
             format!("a note for {to}: {task} can go on: {}", shown(why))
         }

@@ -1,0 +1,142 @@
+//! What stands between two snapshots: git's own conflicts, and what git calls clean.
+//!
+//! Owns the gathering for many pairs at once, so that git is asked each question once for all of
+//! them. Which texts mean what is decided in the modules beside this one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::resource::Resource;
+
+use super::finding::{Clashing, Found};
+use super::lines;
+use crate::failure::Failure;
+use crate::git::{Clash, Git, Oid};
+
+/// Files that are read for their lines; of larger ones only the name is told.
+pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// A NUL within so many bytes means that it is no text.
+const TEXT_BYTES_TRIED: usize = 8_000;
+
+/// What the session of a tree knew, and where it is at home.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) base: Option<Oid>,
+    pub(super) session: Option<String>,
+    pub(super) paths: Vec<Resource>,
+}
+
+/// A pair to be looked at; `known` when the second is the target.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) a: Oid,
+    pub(super) b: Oid,
+    pub(super) known: Option<Known>,
+}
+
+impl Ask {
+    /// What the answer depends on besides the two commits.
+    pub(super) fn about(&self) -> String {
+        let Some(known) = &self.known else { return String::new() };
+        let base = known.base.as_ref().map_or("", Oid::as_str);
+        let paths: Vec<String> = known.paths.iter().map(ToString::to_string).collect();
+        format!("{base} {} {}", known.session.as_deref().unwrap_or_default(), paths.join(" "))
+    }
+}
+
+/// The pairs of one look, with what git said of them.
+pub(super) struct Sides<'a> {
+    git: &'a Git,
+    asks: &'a [&'a Ask],
+    /// Where each pair parts.
+    bases: Vec<Option<Oid>>,
+}
+
+impl<'a> Sides<'a> {
+    pub(super) fn new(git: &'a Git, asks: &'a [&'a Ask]) -> Result<Self, Failure> {
+        let mut tips: Vec<Oid> = asks.iter().flat_map(|ask| [&ask.a, &ask.b]).cloned().collect();
+        tips.sort_unstable();
+        tips.dedup();
+        let place = |oid: &Oid| tips.binary_search(oid).unwrap_or_default();
+        let wanted: Vec<(usize, usize)> =
+            asks.iter().map(|ask| (place(&ask.a), place(&ask.b))).collect();
+        let found = git.bases(&tips, &wanted.iter().copied().collect::<BTreeSet<_>>())?;
+        let bases = wanted.iter().map(|pair| found.get(pair).cloned().flatten()).collect();
+        Ok(Self { git, asks, bases })
+    }
+
+    /// What was found between each.
+    pub(super) fn all(&self) -> Result<Vec<Found>, Failure> {
+        let mut all: Vec<Found> = self.merges()?;
+        let _ = &mut all;
+        Ok(all)
+    }
+
+    /// Does one side have nothing of its own? Then there is nothing to merge.
+    fn one_sided(&self, number: usize) -> bool {
+        let ask = self.asks[number];
+        let base = self.bases[number].as_ref();
+        base == Some(&ask.a) || base == Some(&ask.b)
+    }
+
+    fn merges(&self) -> Result<Vec<Found>, Failure> {
+        let open: Vec<usize> =
+            (0..self.asks.len()).filter(|number| !self.one_sided(*number)).collect();
+        let pairs: Vec<(Oid, Oid)> = open
+            .iter()
+            .map(|number| (self.asks[*number].a.clone(), self.asks[*number].b.clone()))
+            .collect();
+        let mut clashes: BTreeMap<usize, Vec<Clash>> = BTreeMap::new();
+        for (number, merged) in open.into_iter().zip(merge_side_by_side(self.git, &pairs)?) {
+            clashes.insert(number, merged);
+        }
+        let blobs = clashes.values().flatten().flat_map(|clash| clash.blobs.iter().flatten());
+        let texts = self.git.contents(&blobs.cloned().collect(), FILE_BYTES_MAX)?;
+        let found = (0..self.asks.len()).map(|number| {
+            let files = clashes.remove(&number).unwrap_or_default();
+            let files = files.into_iter().map(|clash| clashing(clash, &texts)).collect();
+            Found { files, ..Found::default() }
+        });
+        Ok(found.collect())
+    }
+}
+
+/// Merges the pairs in as many processes as there are cores.
+fn merge_side_by_side(git: &Git, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<Clash>>, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = pairs.len().div_ceil(threads).max(16);
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let started: Vec<_> = pairs
+            .chunks(share)
+            .map(|part| scope.spawn(move || git.merge_many(part)))
+            .collect();
+        started.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+    });
+    let mut merged = Vec::with_capacity(pairs.len());
+    for part in parts {
+        let lost = || crate::git::Error::Unexpected { command: "merge-tree".to_owned() };
+        merged.extend(part.unwrap_or_else(|_| Err(lost()))?);
+    }
+    Ok(merged)
+}
+
+fn clashing(clash: Clash, texts: &BTreeMap<Oid, Vec<u8>>) -> Clashing {
+    let text = |blob: &Option<Oid>| match blob {
+        Some(blob) => texts.get(blob).and_then(|bytes| readable(bytes)),
+        None => Some(String::new()),
+    };
+    let [base, ours, theirs] = &clash.blobs;
+    let kind = if clash.kind.is_empty() { "contents".to_owned() } else { clash.kind.clone() };
+    let ranges = match (text(base), text(ours), text(theirs)) {
+        (Some(base), Some(a), Some(b)) if ours.is_some() && theirs.is_some() => {
+            lines::meetings(&base, &a, &b)
+        }
+        _ => Vec::new(),
+    };
+    Clashing { path: clash.path, kind, ranges }
+}
+
+/// A blob as text, if it is any; bytes that are no UTF-8 are shown as such.
+pub(super) fn readable(bytes: &[u8]) -> Option<String> {
+    let tried = &bytes[..bytes.len().min(TEXT_BYTES_TRIED)];
+    (!tried.contains(&0)).then(|| String::from_utf8_lossy(bytes).into_owned())
+}
