@@ -25,12 +25,20 @@ use memory::Memory;
 use pairs::{Ask, Sides};
 use standing::Snapshot;
 
+mod comparing;
 pub mod finding;
 mod lines;
+mod manifests;
 mod memory;
 mod pairs;
+mod reading;
+mod routes;
+mod sides;
 mod stamp;
 mod standing;
+#[cfg(test)]
+mod tests;
+pub mod undo;
 
 pub use finding::{Clashing, Conflicts, Finding, Found, Kind, LiveTree, Pair, Place, Unseen};
 pub use lines::Span;

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use committing::{Blob, Entry};
 pub(crate) use read::nested_repository;
 pub use read::{Changed, Commit, Status};
-pub use merging::{Clash, Difference, Work};
+pub use merging::{Clash, Difference, Landed, Work};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;

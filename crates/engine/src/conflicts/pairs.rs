@@ -8,9 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::resource::Resource;
 
 use super::finding::{Clashing, Found};
-use super::lines;
+use super::sides::{FILES_READ_MAX, Library, Side, is_read};
+use super::{comparing, lines, undo};
 use crate::failure::Failure;
-use crate::git::{Clash, Git, Oid};
+use crate::git::{Clash, Difference, Git, Oid};
+
+/// What lies between two commits.
+type Change = ((Oid, Oid), Vec<Difference>);
 
 /// Files that are read for their lines; of larger ones only the name is told.
 pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -67,8 +71,59 @@ impl<'a> Sides<'a> {
     /// What was found between each.
     pub(super) fn all(&self) -> Result<Vec<Found>, Failure> {
         let mut all: Vec<Found> = self.merges()?;
-        let _ = &mut all;
+        let (changes, mut library) = self.changes()?;
+        let mut sides: BTreeMap<(Oid, Oid), Side> = BTreeMap::new();
+        for (pair, differences) in changes {
+            let side = Side::of(&differences, &mut library);
+            sides.insert(pair, side);
+        }
+        for (number, found) in all.iter_mut().enumerate() {
+            let ask = self.asks[number];
+            if let Some(base) = self.bases[number].as_ref().filter(|_| !self.one_sided(number)) {
+                let side = |tip: &Oid| sides.get(&(base.clone(), tip.clone()));
+                if let (Some(a), Some(b)) = (side(&ask.a), side(&ask.b)) {
+                    comparing::compare(a, b, found);
+                }
+            }
+            if let Some(known) = &ask.known {
+                self.undo(number, known, found)?;
+            }
+        }
         Ok(all)
+    }
+
+    /// What every side changed, and the texts that are read of it.
+    fn changes(&self) -> Result<(Vec<Change>, Library), Failure> {
+        let mut pairs: BTreeSet<(Oid, Oid)> = BTreeSet::new();
+        for number in (0..self.asks.len()).filter(|number| !self.one_sided(*number)) {
+            let ask = self.asks[number];
+            if let Some(base) = &self.bases[number] {
+                pairs.extend([&ask.a, &ask.b].map(|tip| (base.clone(), tip.clone())));
+            }
+        }
+        let pairs: Vec<(Oid, Oid)> = pairs.into_iter().collect();
+        let found = self.git.differences(&pairs)?;
+        let read = found
+            .iter()
+            .flat_map(|one| one.iter().filter(|one| is_read(&one.path)).take(FILES_READ_MAX))
+            .flat_map(|one| [&one.before, &one.after]);
+        let blobs: BTreeSet<Oid> = read.flatten().cloned().collect();
+        let blobs = self.git.contents(&blobs, FILE_BYTES_MAX)?;
+        Ok((pairs.into_iter().zip(found).collect(), Library::of(blobs)))
+    }
+
+    /// Does the tree take back what others landed? Only a tree that began elsewhere than where it
+    /// parts from the target now, or whose task has paths, is asked.
+    fn undo(&self, number: usize, known: &Known, found: &mut Found) -> Result<(), Failure> {
+        let ask = self.asks[number];
+        let moved = known.base.is_some() && known.base != self.bases[number];
+        if ask.a == ask.b || !moved && known.paths.is_empty() {
+            return Ok(());
+        }
+        let (base, session) = (known.base.as_ref(), known.session.as_deref());
+        let undone = undo::undone(self.git, &ask.a, base, &ask.b, session, &known.paths)?;
+        found.undo.extend(undone.iter().map(undo::Undone::finding));
+        Ok(())
     }
 
     /// Does one side have nothing of its own? Then there is nothing to merge.

@@ -39,6 +39,15 @@ pub struct Difference {
     pub after: Option<Oid>,
 }
 
+/// A commit that changed a file on its way to the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    pub commit: Oid,
+    pub author: String,
+    /// Whose it says it is.
+    pub session: Option<String>,
+}
+
 /// What differs from HEAD, ready to be made a commit of.
 #[derive(Debug, Clone)]
 pub struct Work {
@@ -251,6 +260,41 @@ impl Git {
             all.last_mut().ok_or_else(unexpected)?.push(Difference { path, before, after });
         }
         if all.len() == pairs.len() { Ok(all) } else { Err(unexpected()) }
+    }
+
+    /// The commits from the first (without it) to the second that changed a file, newest first.
+    pub fn landed(&self, from: &Oid, to: &Oid, path: &str) -> Result<Vec<Landed>, Error> {
+        let range = format!("{from}..{to}");
+        let format = "--format=tformat:%H%x00%an%x00%(trailers:key=Baton-Session,valueonly,separator=%x2C)";
+        let options =
+            ["-z", format, "--no-show-signature", "--no-notes", "--no-ext-diff", "--no-textconv"];
+        let call = self.call("log").options(&options).options(&[&range]).paths([path]);
+        let command = call.summary();
+        let output = call.bytes()?;
+        let text = String::from_utf8_lossy(&output);
+        let fields: Vec<&str> = text.split_terminator('\0').collect();
+        let one = |fields: &[&str]| {
+            let [oid, author, session] = fields else { return None };
+            let session = Some(session.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+            Some(Landed { commit: Oid::parse(oid)?, author: (*author).to_owned(), session })
+        };
+        let all: Option<Vec<Landed>> = fields.chunks(3).map(one).collect();
+        all.ok_or(Error::Unexpected { command })
+    }
+
+    /// Which commit wrote each of these lines of a file, counted from 1.
+    pub fn blamed(&self, at: &Oid, path: &str, from: usize, to: usize) -> Result<Vec<Oid>, Error> {
+        let lines = format!("-L{from},{to}");
+        let options = ["--porcelain", "--no-textconv", &lines, at.as_str()];
+        let output = self.call("blame").options(&options).paths([path]).bytes()?;
+        let text = String::from_utf8_lossy(&output);
+        // A header is a commit and two or three numbers; lines of the file begin with a tab.
+        let header = |line: &str| {
+            let (oid, numbers) = line.split_once(' ')?;
+            let is = numbers.split(' ').all(|word| word.parse::<u64>().is_ok());
+            Oid::parse(oid).filter(|_| is)
+        };
+        Ok(text.lines().filter_map(header).collect())
     }
 
     /// The contents of these blobs, without those that are larger than the limit.
