@@ -115,7 +115,12 @@ pub fn tell(
             a: seen.a.clone(),
             b: seen.b.clone(),
             files: named(&seen.files),
-            findings: seen.findings.iter().take(FINDINGS_MAX).map(|(hash, _)| hash.clone()).collect(),
+            findings: seen
+                .findings
+                .iter()
+                .take(FINDINGS_MAX)
+                .map(|(hash, _)| hash.clone())
+                .collect(),
             at: context.now,
         };
         events.push(Event::ConflictPredicted { predicted });

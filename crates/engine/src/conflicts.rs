@@ -24,6 +24,7 @@ use finding::{A, B};
 use memory::Memory;
 use pairs::{Ask, Sides};
 use standing::Snapshot;
+use watching::Changed;
 
 mod comparing;
 pub mod finding;
@@ -34,11 +35,11 @@ mod pairs;
 mod reading;
 mod routes;
 mod sides;
-mod stamp;
 mod standing;
 #[cfg(test)]
 mod tests;
 pub mod undo;
+pub mod watching;
 
 pub use finding::{Clashing, Conflicts, Finding, Found, Kind, LiveTree, Pair, Place, Unseen};
 pub use lines::Span;
@@ -55,20 +56,44 @@ pub struct Looked {
 
 /// Looks at every pair, writes down what is new and tells those concerned.
 pub fn look(workspace: &mut Workspace, actor: &Actor) -> Result<Looked, Failure> {
-    let clone = Clone::of(workspace)?;
-    let mut memory = Memory::load(&clone.dirs.common_dir);
-    let scene = Scene::of(workspace, &clone)?;
-    let looked = match scene.compare(&clone.git, &mut memory) {
-        // A snapshot of before may be gone, for nothing refers to it.
-        Err(Failure::Git(_)) => {
-            memory = Memory::empty();
-            scene.compare(&clone.git, &mut memory)?
-        }
-        other => other?,
-    };
-    memory.keep(&clone.dirs.common_dir);
-    let fresh = tell(workspace, actor, &clone, &scene, &looked)?;
-    Ok(Looked { conflicts: looked, fresh })
+    Eye::open(workspace)?.look(workspace, actor, &Changed::Anything)
+}
+
+/// Whoever looks more than once, and remembers in between.
+#[derive(Debug)]
+pub struct Eye {
+    clone: Clone,
+    memory: Memory,
+}
+
+impl Eye {
+    pub fn open(workspace: &Workspace) -> Result<Self, Failure> {
+        let clone = Clone::of(workspace)?;
+        let memory = Memory::load(&clone.dirs.common_dir);
+        Ok(Self { clone, memory })
+    }
+
+    /// Looks at every pair; only trees that may have changed are read again.
+    pub fn look(
+        &mut self,
+        workspace: &mut Workspace,
+        actor: &Actor,
+        changed: &Changed,
+    ) -> Result<Looked, Failure> {
+        let (clone, memory) = (&self.clone, &mut self.memory);
+        let scene = Scene::of(workspace, clone)?;
+        let looked = match scene.compare(&clone.git, changed, memory) {
+            // A snapshot of before may be gone, for nothing refers to it.
+            Err(Failure::Git(_)) => {
+                *memory = Memory::empty();
+                scene.compare(&clone.git, &Changed::Anything, memory)?
+            }
+            other => other?,
+        };
+        memory.keep(&clone.dirs.common_dir);
+        let fresh = tell(workspace, actor, clone, &scene, &looked)?;
+        Ok(Looked { conflicts: looked, fresh })
+    }
 }
 
 /// The same after a landing, or when an agent stops: only pairs whose snapshot changed are merged.
@@ -112,8 +137,13 @@ impl Scene {
         Ok(Self { trees, names, sessions, target, known })
     }
 
-    fn compare(&self, git: &Git, memory: &mut Memory) -> Result<Conflicts, Failure> {
-        let snapshots = standing::read_all(git, &self.trees, memory)?;
+    fn compare(
+        &self,
+        git: &Git,
+        changed: &Changed,
+        memory: &mut Memory,
+    ) -> Result<Conflicts, Failure> {
+        let snapshots = standing::read_all(git, &self.trees, changed, memory)?;
         let mut conflicts = Conflicts {
             target: self.target.as_ref().map(|(name, _)| name.clone()),
             ..Conflicts::default()
@@ -298,9 +328,8 @@ fn tell(
         rules::tell(view, &place, &pairs, context)
     };
     // Most looks have nothing to write, and then need no turn at the store.
-    let quiet = workspace.look(actor, Observed::default(), |view, context| {
-        Ok(check(view, context)?.0.is_empty())
-    })?;
+    let quiet = workspace
+        .look(actor, Observed::default(), |view, context| Ok(check(view, context)?.0.is_empty()))?;
     if quiet {
         return Ok(BTreeSet::new());
     }
@@ -332,7 +361,9 @@ impl Scene {
         let mut sessions: Vec<SessionId> = Vec::new();
         for (name, (ids, _)) in self.names.iter().zip(&self.sessions) {
             if *name == pair.a || *name == pair.b {
-                sessions.extend(ids.iter().filter(|id| !sessions.contains(id)).cloned().collect::<Vec<_>>());
+                sessions.extend(
+                    ids.iter().filter(|id| !sessions.contains(id)).cloned().collect::<Vec<_>>(),
+                );
             }
         }
         let (a, b) = (pair.a.clone(), pair.b.clone());

@@ -25,9 +25,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use committing::{Blob, Entry};
+pub use merging::{Clash, Difference, Landed, Work};
 pub(crate) use read::nested_repository;
 pub use read::{Changed, Commit, Status};
-pub use merging::{Clash, Difference, Landed, Work};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;

@@ -30,7 +30,13 @@ pub(super) fn compare(a: &Side, b: &Side, found: &mut Found) {
         false => format!("{number} of {folder}"),
     };
     same(&a.numbers, &b.numbers, Kind::Migration, number, &mut found.same_name);
-    same(&a.packages, &b.packages, Kind::Dependency, |(_, name)| name.clone(), &mut found.same_name);
+    same(
+        &a.packages,
+        &b.packages,
+        Kind::Dependency,
+        |(_, name)| name.clone(),
+        &mut found.same_name,
+    );
     found.duplicates.extend(duplicates(a, b));
     for list in [&mut found.broken_calls, &mut found.same_name, &mut found.duplicates] {
         list.truncate(FINDINGS_MAX);
@@ -139,7 +145,9 @@ fn reachable(lost: &Lost, call: &NewCall, text: &str) -> bool {
     let stems = stems(&lost.file);
     let is_import = |line: &&str| {
         let line = line.trim_start();
-        ["use ", "pub use ", "import ", "from ", "export "].iter().any(|word| line.starts_with(word))
+        ["use ", "pub use ", "import ", "from ", "export "]
+            .iter()
+            .any(|word| line.starts_with(word))
             || line.contains("require(")
     };
     let mut imports = text.lines().filter(is_import);
@@ -149,8 +157,10 @@ fn reachable(lost: &Lost, call: &NewCall, text: &str) -> bool {
         Some(Tongue::Go | Tongue::Java) => folder(&lost.file) == folder(&call.file),
         _ => imports.any(|line| {
             let named = mentions(line, &lost.old.name) || line.contains('*');
-            named && (stems.iter().any(|stem| mentions(line, stem))
-                || line.contains("crate::") || line.contains("super::"))
+            named
+                && (stems.iter().any(|stem| mentions(line, stem))
+                    || line.contains("crate::")
+                    || line.contains("super::"))
         }),
     }
 }
@@ -226,7 +236,8 @@ fn duplicates(a: &Side, b: &Side) -> Vec<Finding> {
     let mut found = Vec::new();
     for (file, one, first) in &ones {
         for (other, two, second) in &twos {
-            let same_place = file == other && one.name == two.name && one.container == two.container;
+            let same_place =
+                file == other && one.name == two.name && one.container == two.container;
             let Some(percent) = alike(first, second).filter(|_| !same_place) else { continue };
             let places = vec![Place::on(A, file, one.line), Place::on(B, other, two.line)];
             let symbol = match one.name == two.name {

@@ -172,8 +172,12 @@ impl Finding {
             Kind::Migration => format!("{one} and {two} use the number {symbol}"),
             Kind::Dependency => format!("{one} and {two} add {symbol}{detail}"),
             Kind::Duplicate => format!("{one} and {two} gain nearly the same function{detail}"),
-            Kind::Removes => format!("{one} takes out lines of {symbol} that others landed{detail}"),
-            Kind::Restores => format!("{one} brings back lines of {symbol} that others took out{detail}"),
+            Kind::Removes => {
+                format!("{one} takes out lines of {symbol} that others landed{detail}")
+            }
+            Kind::Restores => {
+                format!("{one} brings back lines of {symbol} that others took out{detail}")
+            }
             Kind::Empties => format!("{one} empties {symbol}, outside the paths of its task"),
         }
     }

@@ -118,8 +118,7 @@ pub(crate) fn meetings(base: &str, a: &str, b: &str) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for one in &ones {
         for two in &twos {
-            let apart =
-                one.before.start > two.before.end || two.before.start > one.before.end;
+            let apart = one.before.start > two.before.end || two.before.start > one.before.end;
             let same = one.before == two.before && a[one.after.clone()] == b[two.after.clone()];
             if apart || same {
                 continue;
@@ -170,8 +169,7 @@ mod tests {
     #[test]
     fn only_what_differs_is_in_a_hunk() {
         let hunks = diff(&["a", "b", "c", "d"], &["a", "x", "c", "d", "e"]);
-        let expected =
-            [Hunk { before: 1..2, after: 1..2 }, Hunk { before: 4..4, after: 4..5 }];
+        let expected = [Hunk { before: 1..2, after: 1..2 }, Hunk { before: 4..4, after: 4..5 }];
         assert_eq!(hunks, expected);
     }
 

@@ -27,7 +27,8 @@ pub(super) struct Memory {
     version: u32,
     /// By `A B`, the commits of both.
     pairs: BTreeMap<String, Found>,
-    /// By folder: how a tree stood when it was last read.
+    /// By folder: how a tree stood when it was last read. Only as long as somebody watches it.
+    #[serde(skip)]
     pub(super) stood: BTreeMap<PathBuf, Stood>,
     #[serde(skip)]
     used: BTreeMap<String, Found>,
@@ -63,13 +64,9 @@ impl Memory {
 
     pub(super) fn stands(&mut self, folder: &Path, stood: Option<Stood>) {
         match stood {
-            Some(stood) if self.stood.get(folder) == Some(&stood) => {}
-            Some(stood) => {
-                self.changed = true;
-                self.stood.insert(folder.to_owned(), stood);
-            }
-            None => self.changed |= self.stood.remove(folder).is_some(),
-        }
+            Some(stood) => self.stood.insert(folder.to_owned(), stood),
+            None => self.stood.remove(folder),
+        };
     }
 
     /// Keeps what this look used and forgets the rest. That it cannot be kept costs only time.

@@ -160,10 +160,8 @@ fn merge_side_by_side(git: &Git, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<Clash>>
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = pairs.len().div_ceil(threads).max(16);
     let parts: Vec<_> = std::thread::scope(|scope| {
-        let started: Vec<_> = pairs
-            .chunks(share)
-            .map(|part| scope.spawn(move || git.merge_many(part)))
-            .collect();
+        let started: Vec<_> =
+            pairs.chunks(share).map(|part| scope.spawn(move || git.merge_many(part))).collect();
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
     });
     let mut merged = Vec::with_capacity(pairs.len());

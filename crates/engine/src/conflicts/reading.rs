@@ -163,8 +163,13 @@ impl<'t> Reader<'t> {
     fn container(&self, node: Node<'_>) -> Option<String> {
         let name = match node.kind() {
             "impl_item" => self.field(node, "type")?,
-            "trait_item" | "mod_item" | "class_definition" | "class_declaration"
-            | "abstract_class_declaration" | "interface_declaration" | "enum_declaration"
+            "trait_item"
+            | "mod_item"
+            | "class_definition"
+            | "class_declaration"
+            | "abstract_class_declaration"
+            | "interface_declaration"
+            | "enum_declaration"
             | "record_declaration" => self.field(node, "name")?,
             _ => return self.named(node).map(|(name, _)| name.to_owned()),
         };
@@ -174,11 +179,14 @@ impl<'t> Reader<'t> {
     /// The name of a function, and the node that has its parameters and body.
     fn named<'n>(&self, node: Node<'n>) -> Option<(&'t str, Node<'n>)> {
         match node.kind() {
-            "function_item" | "function_signature_item" | "function_definition"
-            | "function_declaration" | "generator_function_declaration" | "method_definition"
-            | "method_declaration" | "constructor_declaration" => {
-                Some((self.field(node, "name")?, node))
-            }
+            "function_item"
+            | "function_signature_item"
+            | "function_definition"
+            | "function_declaration"
+            | "generator_function_declaration"
+            | "method_definition"
+            | "method_declaration"
+            | "constructor_declaration" => Some((self.field(node, "name")?, node)),
             "variable_declarator" | "public_field_definition" | "pair" => {
                 let value = node.child_by_field_name("value")?;
                 let is = matches!(
@@ -257,8 +265,14 @@ impl<'t> Reader<'t> {
         docstring
             || matches!(
                 text.as_str(),
-                "" | "pass" | "..." | "todo!()" | "unimplemented!()" | "raiseNotImplementedError"
-                    | "raiseNotImplementedError()" | "return" | "panic(\"notimplemented\")"
+                "" | "pass"
+                    | "..."
+                    | "todo!()"
+                    | "unimplemented!()"
+                    | "raiseNotImplementedError"
+                    | "raiseNotImplementedError()"
+                    | "return"
+                    | "panic(\"notimplemented\")"
             )
     }
 
@@ -300,8 +314,10 @@ impl<'t> Reader<'t> {
         let name = named.unwrap_or(text);
         let name = name.split([':', '=']).next().unwrap_or_default();
         let kind = self.field(node, "type").map(squeezed).unwrap_or_default();
-        let rest = text.starts_with('*') || text.starts_with("...")
-            || node.kind().starts_with("variadic") || node.kind() == "spread_parameter";
+        let rest = text.starts_with('*')
+            || text.starts_with("...")
+            || node.kind().starts_with("variadic")
+            || node.kind() == "spread_parameter";
         let optional = node.child_by_field_name("value").is_some()
             || node.kind() == "optional_parameter"
             || node.kind().contains("default");
@@ -312,9 +328,7 @@ impl<'t> Reader<'t> {
     fn called(&self, node: Node<'_>, around: &[String]) -> Option<Called> {
         let (name, on, dotted) = match node.kind() {
             "call_expression" | "call" => self.callee(node.child_by_field_name("function")?)?,
-            "method_invocation" => {
-                (self.field(node, "name")?, self.field(node, "object"), true)
-            }
+            "method_invocation" => (self.field(node, "name")?, self.field(node, "object"), true),
             "new_expression" => (self.field(node, "constructor")?, None, false),
             "object_creation_expression" => (plain(self.field(node, "type")?), None, false),
             _ => return None,
@@ -351,9 +365,7 @@ impl<'t> Reader<'t> {
             "field_expression" => {
                 Some((self.field(node, "field")?, self.field(node, "value"), true))
             }
-            "attribute" => {
-                Some((self.field(node, "attribute")?, self.field(node, "object"), true))
-            }
+            "attribute" => Some((self.field(node, "attribute")?, self.field(node, "object"), true)),
             "member_expression" => {
                 Some((self.field(node, "property")?, self.field(node, "object"), true))
             }

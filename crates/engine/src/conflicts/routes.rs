@@ -18,7 +18,8 @@ const METHODS: &[&str] = &["get", "post", "put", "delete", "patch", "head", "opt
 /// Those that say nothing of the method.
 const ANY: &[&str] = &["route", "handle", "handlefunc", "all", "any", "use"];
 /// Whatever is called on these asks for a path and offers none.
-const CLIENTS: &[&str] = &["axios", "client", "http_client", "requests", "session", "request", "self"];
+const CLIENTS: &[&str] =
+    &["axios", "client", "http_client", "requests", "session", "request", "self"];
 
 pub(super) fn read(reader: &Reader<'_>, node: Node<'_>, into: &mut Vec<Route>) {
     let route = match node.kind() {
@@ -48,7 +49,8 @@ fn of_call(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
         return None;
     }
     let literal = literal(reader.text(*arguments.first()?))?;
-    let mut method = if METHODS.contains(&verb.as_str()) { verb.to_uppercase() } else { "*".into() };
+    let mut method =
+        if METHODS.contains(&verb.as_str()) { verb.to_uppercase() } else { "*".into() };
     let rest: Vec<&str> = arguments[1..].iter().map(|node| reader.text(*node)).collect();
     if method == "*" {
         method = said_method(&rest.join(" "), reader.tongue).unwrap_or(method);
@@ -64,7 +66,9 @@ fn of_call(reader: &Reader<'_>, node: Node<'_>) -> Option<String> {
 fn said_method(text: &str, tongue: Tongue) -> Option<String> {
     let lower = text.to_lowercase();
     let said = METHODS.iter().find(|method| match tongue {
-        Tongue::Rust => lower.starts_with(&format!("{method}(")) || lower.contains(&format!("::{method}(")),
+        Tongue::Rust => {
+            lower.starts_with(&format!("{method}(")) || lower.contains(&format!("::{method}("))
+        }
         Tongue::Python => lower.contains("methods") && lower.contains(*method),
         _ => false,
     });

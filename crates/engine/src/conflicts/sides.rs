@@ -98,8 +98,7 @@ impl Side {
         for one in differences.iter().filter(|one| one.before.is_none() && one.after.is_some()) {
             if let Some((folder, number)) = manifests::numbered(&one.path) {
                 let (file, body) = (one.path.clone(), one.path.clone());
-                side.numbers
-                    .push(((folder.to_owned(), number), Gained { file, line: 1, body }));
+                side.numbers.push(((folder.to_owned(), number), Gained { file, line: 1, body }));
             }
         }
         for one in differences.iter().filter(|one| is_read(&one.path)).take(FILES_READ_MAX) {
@@ -135,8 +134,7 @@ impl Side {
             }
         }
         for old in &before.functions {
-            let now: Vec<&Function> =
-                after.functions.iter().filter(|new| same(old, new)).collect();
+            let now: Vec<&Function> = after.functions.iter().filter(|new| same(old, new)).collect();
             if now.iter().any(|new| takes_the_same(old, new)) {
                 continue;
             }

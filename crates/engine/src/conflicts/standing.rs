@@ -1,23 +1,21 @@
 //! The snapshots of live trees, read side by side.
 //!
-//! Owns the way from folders to commits. A tree that stands as it did when it was last read is not
-//! read again. Invariant: nothing is written to a tree, and one that cannot be read is said to be
+//! Owns the way from folders to commits. A tree that is watched and did not change is not read
+//! again. Invariant: nothing is written to a tree, and one that cannot be read is said to be
 //! unseen, never clean.
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 use super::memory::Memory;
+use super::watching::Changed;
 use crate::failure::Failure;
 use crate::git::{self, Git, Oid, Work};
 use crate::trees::carrying::Carried;
 use crate::trees::looking::Found as Tree;
 
-/// How a tree stood when it was read, and the commit that was made of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How a tree stood when it was read: the commit that was made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stood {
-    pub(super) stamp: String,
     pub(super) commit: Oid,
     pub(super) dirty: bool,
 }
@@ -34,10 +32,17 @@ pub(super) struct Snapshot {
 pub(super) fn read_all(
     git: &Git,
     trees: &[Tree],
+    changed: &Changed,
     memory: &mut Memory,
 ) -> Result<Vec<Result<Snapshot, git::Error>>, Failure> {
-    let known: Vec<Option<Stood>> =
-        trees.iter().map(|tree| memory.stood.get(&tree.path).cloned()).collect();
+    let as_before = |tree: &Tree| match changed {
+        Changed::Anything => None,
+        Changed::Nothing => memory.stood.get(&tree.path).cloned(),
+        Changed::Trees(paths) => {
+            memory.stood.get(&tree.path).filter(|_| !paths.contains(&tree.path)).cloned()
+        }
+    };
+    let known: Vec<Option<Stood>> = trees.iter().map(as_before).collect();
     let folders: Vec<(PathBuf, Option<PathBuf>)> =
         trees.iter().map(|tree| (tree.path.clone(), tree.admin.clone())).collect();
     let mut looks: Vec<Option<Look>> = (0..trees.len()).map(|_| None).collect();
@@ -59,19 +64,16 @@ pub(super) fn read_all(
 /// What one look at a tree gave.
 enum Look {
     AsBefore(Stood),
-    Read(Result<(Work, Option<String>), git::Error>),
+    Read(Result<Work, git::Error>),
 }
 
 fn look_at(root: &std::path::Path, admin: Option<&std::path::Path>, known: Option<&Stood>) -> Look {
-    let stamp = super::stamp::of(root, admin);
-    if let (Some(stamp), Some(known)) = (&stamp, known)
-        && *stamp == known.stamp
-    {
+    if let Some(known) = known {
         return Look::AsBefore(known.clone());
     }
     let carried = admin.map(|admin| Carried::look(root, admin)).unwrap_or_default();
     let work = Git::in_tree(root).and_then(|git| git.work(&carried.same));
-    Look::Read(work.map(|work| (work, stamp)))
+    Look::Read(work)
 }
 
 /// Makes commits of what was read, in one process.
@@ -84,7 +86,7 @@ fn settle(
     let works: Vec<&Work> = looks
         .iter()
         .filter_map(|look| match look {
-            Some(Look::Read(Ok((work, _)))) => Some(work),
+            Some(Look::Read(Ok(work))) => Some(work),
             _ => None,
         })
         .collect();
@@ -93,17 +95,14 @@ fn settle(
     for ((folder, _), look) in folders.iter().zip(looks) {
         let unseen = || git::Error::Unexpected { command: "status".to_owned() };
         all.push(match look.unwrap_or(Look::Read(Err(unseen()))) {
-            Look::AsBefore(Stood { commit, dirty, .. }) => {
-                Ok(Snapshot { commit: Some(commit), dirty })
-            }
+            Look::AsBefore(Stood { commit, dirty }) => Ok(Snapshot { commit: Some(commit), dirty }),
             Look::Read(Err(error)) => {
                 memory.stands(folder, None);
                 Err(error)
             }
-            Look::Read(Ok((work, stamp))) => {
+            Look::Read(Ok(work)) => {
                 let (commit, dirty) = (commits.next().flatten(), !work.is_empty());
-                let stood = stamp.zip(commit.clone());
-                let stood = stood.map(|(stamp, commit)| Stood { stamp, commit, dirty });
+                let stood = commit.clone().map(|commit| Stood { commit, dirty });
                 memory.stands(folder, stood);
                 Ok(Snapshot { commit, dirty })
             }

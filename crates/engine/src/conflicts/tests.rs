@@ -153,7 +153,8 @@ fn a_call_that_means_something_else_is_not_broken() {
         assert!(between(&[("shop/math.py", before, after)], &call).broken_calls.is_empty());
     }
     // It only moved.
-    let moved = [("src/a.rs", "pub fn f(x: u8) {}\n", "// -\n"), ("src/b.rs", "", "pub fn f(x: u8) {}\n")];
+    let moved =
+        [("src/a.rs", "pub fn f(x: u8) {}\n", "// -\n"), ("src/b.rs", "", "pub fn f(x: u8) {}\n")];
     let call = [("src/main.rs", "", "use crate::a::f;\nfn main() { f(1); }\n")];
     assert!(between(&moved, &call).broken_calls.is_empty());
 }
@@ -162,18 +163,48 @@ fn a_call_that_means_something_else_is_not_broken() {
 fn one_name_for_two_things_is_found() {
     for (path, base, a, b, kind, symbol) in [
         ("a.rs", "", "fn f() { 1; }\n", "fn f() { 2; }\n", Kind::Function, "f"),
-        ("a.py", "x = 1\n", "class K:\n    def f(self):\n        a()\n",
-            "class K:\n    def f(self):\n        b()\n", Kind::Function, "K.f"),
+        (
+            "a.py",
+            "x = 1\n",
+            "class K:\n    def f(self):\n        a()\n",
+            "class K:\n    def f(self):\n        b()\n",
+            Kind::Function,
+            "K.f",
+        ),
         ("a.ts", "", "function f() { a() }\n", "function f() { b() }\n", Kind::Function, "f"),
-        ("a.go", "package p\n", "package p\nfunc F() { a() }\n", "package p\nfunc F() { b() }\n",
-            Kind::Function, "F"),
-        ("A.java", "", "class A { int f() { return 1; } }\n", "class A { int f() { return 2; } }\n",
-            Kind::Function, "A.f"),
+        (
+            "a.go",
+            "package p\n",
+            "package p\nfunc F() { a() }\n",
+            "package p\nfunc F() { b() }\n",
+            Kind::Function,
+            "F",
+        ),
+        (
+            "A.java",
+            "",
+            "class A { int f() { return 1; } }\n",
+            "class A { int f() { return 2; } }\n",
+            Kind::Function,
+            "A.f",
+        ),
         ("a.css", "", ".card { color: red }\n", ".card { color: blue }\n", Kind::CssClass, ".card"),
-        ("package.json", "{}", r#"{"dependencies":{"x":"1"}}"#, r#"{"dependencies":{"x":"2"}}"#,
-            Kind::Dependency, "x"),
-        ("Cargo.toml", "[dependencies]\n", "[dependencies]\nx = \"1\"\n",
-            "[dependencies]\nx = \"2\"\n", Kind::Dependency, "x"),
+        (
+            "package.json",
+            "{}",
+            r#"{"dependencies":{"x":"1"}}"#,
+            r#"{"dependencies":{"x":"2"}}"#,
+            Kind::Dependency,
+            "x",
+        ),
+        (
+            "Cargo.toml",
+            "[dependencies]\n",
+            "[dependencies]\nx = \"1\"\n",
+            "[dependencies]\nx = \"2\"\n",
+            Kind::Dependency,
+            "x",
+        ),
     ] {
         let found = between(&[(path, base, a)], &[(path, base, b)]);
         assert_eq!(found.same_name.len(), 1, "{path}: {found:?}");
@@ -191,14 +222,34 @@ fn one_name_for_two_things_is_found() {
 fn one_route_for_two_things_is_found_across_files() {
     for (one, a, two, b, symbol) in [
         ("a.js", "app.get('/x', one);\n", "b.ts", "router.get(\"/x\", two);\n", "GET /x"),
-        ("a.py", "@app.route('/x', methods=['POST'])\ndef one():\n    a()\n",
-            "b.py", "@bp.post('/x')\ndef two():\n    b()\n", "POST /x"),
-        ("a.go", "package p\nfunc a() { r.HandleFunc(\"/x\", one) }\n",
-            "b.go", "package p\nfunc b() { mux.Handle(\"/x\", two) }\n", "* /x"),
-        ("a.rs", "fn a() { r.route(\"/x\", get(one)); }\n",
-            "b.rs", "#[get(\"/x\")]\nfn b() { c(); }\n", "GET /x"),
-        ("A.java", "class A { @GetMapping(\"/x\") int a() { return 1; } }\n",
-            "B.java", "class B { @GetMapping(\"/x\") int b() { return 2; } }\n", "GET /x"),
+        (
+            "a.py",
+            "@app.route('/x', methods=['POST'])\ndef one():\n    a()\n",
+            "b.py",
+            "@bp.post('/x')\ndef two():\n    b()\n",
+            "POST /x",
+        ),
+        (
+            "a.go",
+            "package p\nfunc a() { r.HandleFunc(\"/x\", one) }\n",
+            "b.go",
+            "package p\nfunc b() { mux.Handle(\"/x\", two) }\n",
+            "* /x",
+        ),
+        (
+            "a.rs",
+            "fn a() { r.route(\"/x\", get(one)); }\n",
+            "b.rs",
+            "#[get(\"/x\")]\nfn b() { c(); }\n",
+            "GET /x",
+        ),
+        (
+            "A.java",
+            "class A { @GetMapping(\"/x\") int a() { return 1; } }\n",
+            "B.java",
+            "class B { @GetMapping(\"/x\") int b() { return 2; } }\n",
+            "GET /x",
+        ),
     ] {
         let found = between(&[(one, "", a)], &[(two, "", b)]);
         assert_eq!(found.same_name.len(), 1, "{one}: {found:?}");

@@ -224,10 +224,8 @@ impl Undone {
             let plural = if self.lines == 1 { "line" } else { "lines" };
             detail = format!("{} {plural}, commit {short} by {author}", self.lines);
         }
-        let places = vec![
-            Place::on(A, &self.file, self.line),
-            Place::on(B, &self.file, self.landed_line),
-        ];
+        let places =
+            vec![Place::on(A, &self.file, self.line), Place::on(B, &self.file, self.landed_line)];
         Finding { kind: self.kind, symbol, places, detail }
     }
 }

@@ -265,7 +265,8 @@ impl Git {
     /// The commits from the first (without it) to the second that changed a file, newest first.
     pub fn landed(&self, from: &Oid, to: &Oid, path: &str) -> Result<Vec<Landed>, Error> {
         let range = format!("{from}..{to}");
-        let format = "--format=tformat:%H%x00%an%x00%(trailers:key=Baton-Session,valueonly,separator=%x2C)";
+        let format =
+            "--format=tformat:%H%x00%an%x00%(trailers:key=Baton-Session,valueonly,separator=%x2C)";
         let options =
             ["-z", format, "--no-show-signature", "--no-notes", "--no-ext-diff", "--no-textconv"];
         let call = self.call("log").options(&options).options(&[&range]).paths([path]);
@@ -444,10 +445,8 @@ fn parse_clashes<'a>(fields: &mut impl Iterator<Item = &'a [u8]>) -> Option<Vec<
         let path = String::from_utf8_lossy(&field[tab + 1..]).into_owned();
         let mut words = about.split(' ').skip(1);
         let (oid, stage) = (Oid::parse(words.next()?)?, words.next()?.parse::<usize>().ok()?);
-        let clash = clashes.entry(path.clone()).or_insert_with(|| Clash {
-            path,
-            ..Clash::default()
-        });
+        let clash =
+            clashes.entry(path.clone()).or_insert_with(|| Clash { path, ..Clash::default() });
         *clash.blobs.get_mut(stage.checked_sub(1)?)? = Some(oid);
     }
     loop {
@@ -460,10 +459,8 @@ fn parse_clashes<'a>(fields: &mut impl Iterator<Item = &'a [u8]>) -> Option<Vec<
         let Some(kind) = kind else { continue };
         for path in paths {
             let path = String::from_utf8_lossy(path).into_owned();
-            let clash = clashes.entry(path.clone()).or_insert_with(|| Clash {
-                path,
-                ..Clash::default()
-            });
+            let clash =
+                clashes.entry(path.clone()).or_insert_with(|| Clash { path, ..Clash::default() });
             if clash.kind.is_empty() {
                 kind.clone_into(&mut clash.kind);
             }
