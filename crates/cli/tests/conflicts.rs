@@ -204,7 +204,7 @@ fn a_function_emptied_outside_the_task_is_found() {
     scratch.write("src/shop.rs", "pub fn price(of: u32) -> u32 {\n    of * 2\n}\n");
     land(&scratch, "shop");
     let otter = scratch.session("otter");
-    scratch.acts(&otter, &["task", "add", "docs", "--path", "docs/"]).ok();
+    scratch.acts(&otter, &["task", "add", "docs", "--paths", "docs/"]).ok();
     scratch.acts(&otter, &["worktree", "new", "--task", "t1"]).ok();
     put(&scratch, "t1-docs", "src/shop.rs", "pub fn price(of: u32) -> u32 {\n    todo!()\n}\n");
     let found = look(&scratch, 1);
@@ -384,6 +384,7 @@ fn lesson_31_a_hostile_repository_runs_nothing() {
 #[test]
 fn a_memory_that_cannot_be_used_is_forgotten() {
     let scratch = Scratch::workspace();
+    land(&scratch, "setup");
     two_trees(&scratch);
     put(&scratch, "one", "README.md", "one\n");
     put(&scratch, "two", "README.md", "two\n");

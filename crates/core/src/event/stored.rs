@@ -146,7 +146,7 @@ kinds! {
     NumberGiven "number_given" Tree Power,
     ConflictPredicted "conflict_predicted" Tree Power,
     ConflictGone "conflict_gone" Tree Power,
-    DuplicateFound "duplicate_found" Nothing Power,
+    DuplicateFound "duplicate_found" Tree Power,
     CommitMade "commit_made" Nothing Power,
     OperationAnswered "operation_answered" Workspace Process,
     OperationsForgotten "operations_forgotten" Workspace Process,

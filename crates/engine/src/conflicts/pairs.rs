@@ -188,8 +188,13 @@ fn clashing(clash: Clash, texts: &BTreeMap<Oid, Vec<u8>>) -> Clashing {
     Clashing { path: clash.path, kind, ranges }
 }
 
-/// A blob as text, if it is any; bytes that are no UTF-8 are shown as such.
+/// A blob as text, if it is any. Bytes that are no UTF-8 become a letter each, so that two that
+/// differ stay different.
 pub(super) fn readable(bytes: &[u8]) -> Option<String> {
     let tried = &bytes[..bytes.len().min(TEXT_BYTES_TRIED)];
-    (!tried.contains(&0)).then(|| String::from_utf8_lossy(bytes).into_owned())
+    if tried.contains(&0) {
+        return None;
+    }
+    let text = std::str::from_utf8(bytes).map(str::to_owned);
+    Some(text.unwrap_or_else(|_| bytes.iter().copied().map(char::from).collect()))
 }
