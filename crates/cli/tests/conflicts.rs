@@ -135,9 +135,15 @@ fn what_git_calls_clean_is_found_between_trees_and_with_the_target() {
     // The same function in a tree and on the target.
     let copy = |name: &str, v: &str| {
         format!(
-            "pub fn {name}({v}: &[u32]) -> u32 {{\n    let mut sum{v} = 0;\n    for one in {v} {{\n        \
-             if *one > 10 {{ sum{v} += one * 2; }} else {{ sum{v} -= one.min(3); }}\n    }}\n    \
-             log(\"done\", sum{v});\n    sum{v}.max(1)\n}}\n"
+            "pub fn {name}({v}: &[u32]) -> u32 {{
+    let mut sum{v} = 0;
+    for one in {v} {{
+        if *one > 10 {{ sum{v} += one * 2; }} else {{ sum{v} -= one.min(3); }}
+    }}
+    log(\"done\", sum{v});
+    sum{v}.max(1)
+}}
+"
         )
     };
     scratch.write("src/sums.rs", &copy("sum", "a"));

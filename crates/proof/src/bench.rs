@@ -28,8 +28,8 @@ Usage: cargo xtask bench [--quick] [--conflicts]
 
 Builds target/dist/baton and measures it against an empty static process: check and claim, alone
 and with the store open elsewhere, empty and with 100,000 live claims and 1,000,000 journal
-entries; taking tasks; conflicts of 20 trees; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
-docs/design/performance.md.
+entries; taking tasks; conflicts of 20 trees; 64 processes at once; memory; PostgreSQL. Prints a
+table and writes it into docs/design/performance.md.
 
   --quick       a tenth of everything, and the page is not written
   --conflicts   only the conflicts of 20 trees, and the page is not written

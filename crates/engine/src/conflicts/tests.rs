@@ -1,4 +1,6 @@
 //! Every finding between two sides, in every language, from texts alone.
+//!
+//! Each case is a small file before and after; what git does with it is tested elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -267,9 +269,15 @@ fn one_route_for_two_things_is_found_across_files() {
 fn nearly_the_same_function_is_found_whatever_its_names() {
     let rust = |name: &str, x: &str| {
         format!(
-            "pub fn {name}({x}: &[u32]) -> u32 {{\n    let mut t{x} = 0;\n    for one in {x} {{\n        \
-             if *one > 10 {{ t{x} += one * 2; }} else {{ t{x} -= one.min(3); }}\n    }}\n    \
-             log(\"done\", t{x});\n    t{x}.max(1)\n}}\n"
+            "pub fn {name}({x}: &[u32]) -> u32 {{
+    let mut t{x} = 0;
+    for one in {x} {{
+        if *one > 10 {{ t{x} += one * 2; }} else {{ t{x} -= one.min(3); }}
+    }}
+    log(\"done\", t{x});
+    t{x}.max(1)
+}}
+"
         )
     };
     let (one, two) = (rust("total", "a"), rust("sum_up", "values"));
@@ -278,17 +286,30 @@ fn nearly_the_same_function_is_found_whatever_its_names() {
     assert_eq!(found.duplicates[0].symbol, "total and sum_up");
     let python = |name: &str, x: &str| {
         format!(
-            "def {name}({x}):\n    t{x} = {{}}\n    for row in {x}:\n        key = row.get('id', 0)\n        \
-             if key in t{x}:\n            t{x}[key].append(row)\n        else:\n            \
-             t{x}[key] = [row]\n    return sorted(t{x}.items())\n"
+            "def {name}({x}):
+    t{x} = {{}}
+    for row in {x}:
+        key = row.get('id', 0)
+        if key in t{x}:
+            t{x}[key].append(row)
+        else:
+            t{x}[key] = [row]
+    return sorted(t{x}.items())
+"
         )
     };
     let (one_py, two_py) = (python("group", "rows"), python("by_id", "items"));
     let found = between(&[("a.py", "", &one_py)], &[("b.py", "", &two_py)]);
     assert_eq!(found.duplicates.len(), 1, "{found:?}");
     // Another thing, and small ones, are none.
-    let other = "pub fn other(a: &[u32]) -> u32 {\n    match a.first() {\n        Some(x) if *x > 1 \
-                 => x + 1,\n        Some(_) => panic(),\n        None => read(\"file\").unwrap_or(7),\n    }\n}\n";
+    let other = "pub fn other(a: &[u32]) -> u32 {
+    match a.first() {
+        Some(x) if *x > 1 => x + 1,
+        Some(_) => panic(),
+        None => read(\"file\").unwrap_or(7),
+    }
+}
+";
     assert_eq!(between(&[("a.rs", "", &one)], &[("b.rs", "", other)]), Found::default());
     let small = ("fn a(&self) -> u32 { self.x }\n", "fn b(&self) -> u32 { self.y }\n");
     assert_eq!(between(&[("a.rs", "", small.0)], &[("b.rs", "", small.1)]), Found::default());

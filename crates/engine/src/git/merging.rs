@@ -449,8 +449,7 @@ fn parse_clashes<'a>(fields: &mut impl Iterator<Item = &'a [u8]>) -> Option<Vec<
             clashes.entry(path.clone()).or_insert_with(|| Clash { path, ..Clash::default() });
         *clash.blobs.get_mut(stage.checked_sub(1)?)? = Some(oid);
     }
-    loop {
-        let Some(field) = fields.next().filter(|field| !field.is_empty()) else { break };
+    while let Some(field) = fields.next().filter(|field| !field.is_empty()) {
         let count: usize = std::str::from_utf8(field).ok()?.parse().ok()?;
         let paths: Vec<&[u8]> = fields.by_ref().take(count).collect();
         let kind = String::from_utf8_lossy(fields.next()?).into_owned();
