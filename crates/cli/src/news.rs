@@ -83,26 +83,31 @@ fn sentence(news: &News) -> String {
             let (name, path) = (shown(&by.name), shown(&path.to_string()));
             format!("{name} {verb} {suggestion} for {path}{}", why.unwrap_or_default())
         }
-        News::Conflict { .. } => conflict(news),
         News::Joined { task, title, why } => format!(
             "{task} \"{}\", which you divided, can go on: {}; baton task results {task}",
             shown(title),
             shown(why)
         ),
-        News::ReviewOver { task, title, why } => {
-            format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
-        }
+        News::Conflict { .. } | News::ReviewOver { .. } => another(news),
     }
 }
 
-fn conflict(news: &News) -> String {
-    let News::Conflict { a, b, files, findings, first } = news else { return String::new() };
-    let named: Vec<String> = files.iter().take(FILES_NAMED_MAX).map(|file| shown(file)).collect();
-    let more = match files.len().saturating_sub(named.len()) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let count = render::counted(*findings as u64, "new finding", "new findings");
-    let (a, b, named, first) = (shown(a), shown(b), named.join(", "), shown(first));
-    format!("{count} between {a} and {b}, in {named}{more}: {first}; baton conflicts")
+fn another(news: &News) -> String {
+    match news {
+        News::ReviewOver { task, title, why } => {
+            format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
+        }
+        News::Conflict { a, b, files, findings, first } => {
+            let named = files.iter().take(FILES_NAMED_MAX).map(|file| shown(file));
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = match files.len().saturating_sub(FILES_NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let count = render::counted(*findings as u64, "new finding", "new findings");
+            let (a, b, first) = (shown(a), shown(b), shown(first));
+            format!("{count} between {a} and {b}, in {named}{more}: {first}; baton conflicts")
+        }
+        _ => String::new(),
+    }
 }
