@@ -212,6 +212,11 @@ pub(crate) enum Command {
     Deploy(api::deploys::Deploy),
     /// What was shipped: commit, who, when, outcome
     Deploys(api::deploys::Deploys),
+    /// What stands between the live working trees, before it is met
+    ///
+    /// Every pair of trees, with what is in no commit yet, and each against the branch where work
+    /// lands. Exit codes: 0 all clean, 1 something was found.
+    Conflicts(api::conflicts::Conflicts),
     /// Write down a decision, a lesson or progress
     Note(api::shared::Note),
     /// Read what was written down, newest last

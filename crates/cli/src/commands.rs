@@ -12,6 +12,7 @@ use crate::desk::{self, Desk, Outcome};
 
 pub(crate) mod claims;
 pub(crate) mod commit;
+pub(crate) mod conflicts;
 pub(crate) mod demo;
 pub(crate) mod deploy;
 pub(crate) mod doctor;
@@ -79,6 +80,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         },
         Command::Land(wanted) => queue::land(&mut Desk::open_to_act(common)?, &wanted),
         Command::Queue(wanted) => queue::run(common, &wanted),
+        Command::Conflicts(wanted) => conflicts::run(common, &wanted),
         Command::Note(wanted) => notes::add(&mut Desk::open_to_act(common)?, &wanted),
         Command::Notes(wanted) => notes::list(&mut Desk::open(common)?, &wanted),
         Command::Worktree(wanted) => worktree::run(common, &wanted),

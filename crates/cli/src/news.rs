@@ -11,6 +11,9 @@ use baton_core::task::Move;
 use crate::commands::handoff;
 use crate::render::{self, Paint, paint, shown};
 
+/// Files that one sentence names.
+const FILES_NAMED_MAX: usize = 5;
+
 /// What the caller must be told, as quoted data.
 pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
     let mut text = String::new();
@@ -86,6 +89,12 @@ fn sentence(news: &News) -> String {
             shown(title),
             shown(why)
         ),
+        News::Conflict { .. } | News::ReviewOver { .. } | News::LandingOver { .. } => another(news),
+    }
+}
+
+fn another(news: &News) -> String {
+    match news {
         News::LandingOver { landing, branch, target, state, reason } => {
             let why = reason.as_ref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
             let (branch, target) = (shown(branch), shown(target));
@@ -97,5 +106,17 @@ fn sentence(news: &News) -> String {
         News::ReviewOver { task, title, why } => {
             format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
         }
+        News::Conflict { a, b, files, findings, first } => {
+            let named = files.iter().take(FILES_NAMED_MAX).map(|file| shown(file));
+            let named = named.collect::<Vec<_>>().join(", ");
+            let more = match files.len().saturating_sub(FILES_NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let count = render::counted(*findings as u64, "new finding", "new findings");
+            let (a, b, first) = (shown(a), shown(b), shown(first));
+            format!("{count} between {a} and {b}, in {named}{more}: {first}; baton conflicts")
+        }
+        _ => String::new(),
     }
 }

@@ -11,6 +11,8 @@ mod claims;
 #[cfg(test)]
 mod commits;
 #[cfg(test)]
+mod conflicts;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod deploys;

@@ -181,3 +181,11 @@ fn the_guide_to_deploying_runs() {
 fn the_guide_to_commits_and_the_remote_runs() {
     run("commit.md", &Scratch::workspace());
 }
+
+#[test]
+fn the_guide_to_conflicts_runs() {
+    let scratch = Scratch::workspace();
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "setup"]);
+    run("conflicts.md", &scratch);
+}

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
 use crate::commits::Made;
+use crate::conflicts::{Duplicate, Predicted};
 use crate::deploy::{self, Deploy};
 use crate::gate::{Checked, Decision, Gate};
 use crate::handoff::{self, Declined, Handoff};
@@ -35,7 +36,7 @@ use crate::task::split::{Outcome, Split, Stage};
 use crate::task::{self, Move, Standing, Submission, Task, Verdict};
 use crate::tasks::editing::Edit;
 use crate::tasks::evidence::{CheckRun, Shown};
-use crate::time::{Moment, Span};
+use crate::time::Moment;
 use crate::tree::Tree;
 use crate::trees::Removed;
 use crate::trust::Trust;
@@ -43,8 +44,10 @@ use crate::votes::Vote;
 use crate::waiting::Waiter;
 use crate::zones::Policy;
 
+pub use ends::{EndOfClaim, EndOfDraft, EndOfReview, EndOfSession, EndOfWait, Renewal, Weight};
 pub use stored::{Durability, KINDS, Room, Unknown};
 
+mod ends;
 mod stored;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -464,6 +467,21 @@ pub enum Event {
         at: Moment,
     },
 
+    /// Two trees, or a tree and the target, will not go together as they are.
+    ConflictPredicted {
+        predicted: Predicted,
+    },
+    /// Nothing is between them any more.
+    ConflictGone {
+        clone: String,
+        a: String,
+        b: String,
+    },
+    /// Nearly the same function was written twice.
+    DuplicateFound {
+        duplicate: Duplicate,
+    },
+
     /// A session committed through Baton.
     CommitMade {
         made: Made,
@@ -547,75 +565,4 @@ pub enum Event {
         records: u64,
         archive: String,
     },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Renewal {
-    pub claim: ClaimId,
-    pub expires_at: Moment,
-    /// The new TTL, when the holder asked for a longer one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttl: Option<Span>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Weight {
-    pub task: TaskId,
-    pub unblocks: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndOfSession {
-    Ended,
-    Died,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "how", rename_all = "snake_case")]
-pub enum EndOfClaim {
-    Released {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        commit: Option<String>,
-    },
-    Expired,
-    SessionEnded,
-    SessionDied,
-    Revoked {
-        why: String,
-    },
-    /// Its paths were changed and are clean again: committed or reverted.
-    Settled,
-    /// The same session took the same again after the lease had run out, under a new token.
-    Replaced,
-    /// It went to another with the task it was taken for.
-    HandedOver {
-        to: SessionId,
-    },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndOfWait {
-    Granted,
-    TimedOut,
-    Withdrawn,
-    Gone,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndOfDraft {
-    Published,
-    Discarded,
-    SessionEnded,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndOfReview {
-    Said,
-    RanOut,
-    Gone,
-    Withdrawn,
 }

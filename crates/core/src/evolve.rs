@@ -4,6 +4,7 @@
 //! same records (S14). It touches only keys that the event names, and decides nothing.
 
 use crate::claim::{Claim, Leftover};
+use crate::conflicts::{self, Predicted};
 use crate::deploy::Deploy;
 use crate::event::{Event, Renewal, Room};
 use crate::id::ClaimId;
@@ -211,6 +212,10 @@ fn evolve_tree(records: &mut dyn Records, event: &Event) -> Result<(), Unreadabl
             None => Ok(()),
         },
         Event::NumberGiven { counter } => put(records, counter),
+        Event::ConflictPredicted { predicted } => put(records, predicted),
+        Event::ConflictGone { clone, a, b } => {
+            records.delete(Predicted::KIND, &conflicts::gone_key(clone, a, b))
+        }
         _ => Ok(()),
     }
 }

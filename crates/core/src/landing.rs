@@ -106,6 +106,9 @@ pub struct Landing {
     pub task: Option<TaskId>,
     pub by: Holder,
     pub tree: TreeId,
+    /// Its author knows that it takes back what others landed, and means to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_back: bool,
     /// The files it changes, folded as paths are compared; none when there are too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,

@@ -115,6 +115,7 @@ pub struct Enqueue {
     pub tip: String,
     pub task: Option<String>,
     pub tree: TreeId,
+    pub takes_back: bool,
     /// The files it changes.
     pub paths: Vec<String>,
     /// Landed commits that the branch has in its history.
@@ -165,6 +166,7 @@ pub fn enqueue(
     let known = open.iter().position(|other| same(&other));
     if let Some(place) = known
         && open[place].tip == request.tip
+        && open[place].takes_back == request.takes_back
     {
         activity(&mut events);
         let (landing, place) = (open[place].clone(), place as u64 + 1);
@@ -185,6 +187,7 @@ pub fn enqueue(
         task: task.or_else(|| known.and_then(|place| open[place].task.clone())),
         by: whoever(caller.as_ref(), context),
         tree: request.tree.clone(),
+        takes_back: request.takes_back,
         paths: kept(&request.paths),
         queued_at: known.map_or(context.now, |place| open[place].queued_at),
         state: State::Queued,

@@ -10,6 +10,7 @@ pub mod check;
 pub mod claim;
 pub mod claims;
 pub mod commits;
+pub mod conflicts;
 pub mod consequences;
 pub mod context;
 pub mod deploy;

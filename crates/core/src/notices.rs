@@ -103,6 +103,16 @@ pub enum News {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Work in your tree will not go together with another's as it is.
+    Conflict {
+        a: String,
+        b: String,
+        files: Vec<String>,
+        /// How many findings are new.
+        findings: usize,
+        /// The first of them in words.
+        first: String,
+    },
     /// What you divided can go on.
     Joined { task: TaskId, title: String, why: String },
 }

@@ -10,6 +10,7 @@
 mod backlog;
 mod calls;
 mod claims;
+mod conflicts;
 mod deploys;
 mod events;
 mod evidence;

@@ -1,5 +1,6 @@
 //! Working trees and numbers: planned before made, kept while anything of them is worth keeping.
 
+use baton_core::conflicts::{Duplicate, Predicted};
 use baton_core::event::Event;
 use baton_core::id::{TaskId, TreeId};
 use baton_core::numbers::{self, Counter, Given};
@@ -46,7 +47,27 @@ pub(crate) fn samples() -> Vec<Event> {
         Event::TreeRemoved { removed: removed.clone() },
         Event::TreeRemoved { removed: Removed { tree: None, branch: None, ..removed } },
         Event::NumberGiven { counter },
+        Event::ConflictPredicted { predicted: predicted() },
+        Event::ConflictGone { clone: "h".to_owned(), a: "x".to_owned(), b: "y".to_owned() },
+        Event::DuplicateFound {
+            duplicate: Duplicate {
+                symbol: "sum".to_owned(),
+                places: vec!["x a.rs:1".to_owned(), "y b.rs:2".to_owned()],
+                at: START,
+            },
+        },
     ]
+}
+
+fn predicted() -> Predicted {
+    Predicted {
+        clone: "h".to_owned(),
+        a: "x".to_owned(),
+        b: "y".to_owned(),
+        files: vec!["src/a.rs".to_owned()],
+        findings: vec!["00".to_owned()],
+        at: START,
+    }
 }
 
 fn wanted(name: &str) -> Plan {

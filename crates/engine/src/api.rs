@@ -11,6 +11,7 @@ use baton_core::id::Token;
 use baton_core::time::Span;
 
 pub mod commits;
+pub mod conflicts;
 pub mod deploys;
 pub mod gates;
 pub mod handoffs;

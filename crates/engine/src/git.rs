@@ -8,6 +8,7 @@
 mod committing;
 mod judge;
 mod landing;
+mod merging;
 mod patch;
 mod read;
 mod remote;
@@ -25,7 +26,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use committing::{Blob, Entry};
-pub use landing::{Clash, Merged};
+pub use landing::{Merged, Unmerged};
+pub use merging::{Clash, Difference, Landed, Work};
 pub(crate) use read::nested_repository;
 pub use read::{Changed, Commit, Status};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};

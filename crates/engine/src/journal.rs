@@ -429,7 +429,10 @@ fn told_of(news: &News) -> (Option<&SessionId>, &[Resource]) {
         News::Offered { by, .. } => (Some(&by.session), &[]),
         News::OfferEnded { end, .. } => (ended_by(end).pop(), &[]),
         News::TaskMoved { by, .. } => (by.as_ref().map(|by| &by.session), &[]),
-        News::ReviewOver { .. } | News::Joined { .. } | News::LandingOver { .. } => (None, &[]),
+        News::ReviewOver { .. }
+        | News::Joined { .. }
+        | News::LandingOver { .. }
+        | News::Conflict { .. } => (None, &[]),
         News::Suggested { by, path, .. } | News::SuggestionAnswered { by, path, .. } => {
             (Some(&by.session), std::slice::from_ref(path))
         }

@@ -216,6 +216,7 @@ fn look(
         tip: tip.to_string(),
         task: task.map(str::to_owned).or_else(|| Some(made.as_ref()?.task.clone()?.0)),
         tree: made.map_or_else(|| workspace.tree.clone(), |tree| tree.tree),
+        takes_back: false,
         paths,
         contains: contained(git, &landed, &tip)?,
         branch,
@@ -274,6 +275,7 @@ pub fn land(
     if let Some(landing) = before {
         return Ok(Reply { landing, place: None, uncommitted: vec![], notices: vec![] });
     }
+    let request = Enqueue { takes_back: wanted.takes_back, ..request };
     let uncommitted = uncommitted(&git, &request.branch)?;
     let retry = operation.map(|operation| Retry::of(operation, "land", wanted));
     let Enqueued { landing, place, notices, .. } = workspace.decide_once(

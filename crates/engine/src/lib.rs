@@ -11,6 +11,7 @@ pub mod claiming;
 pub mod clock;
 pub mod committing;
 pub mod config;
+pub mod conflicts;
 pub mod copies;
 pub mod deploying;
 pub mod doctor;

@@ -19,7 +19,7 @@ use crate::place::test_hooks;
 use crate::place::{GitDirs, TreeKind};
 use crate::workspace::{Retry, Workspace};
 
-mod carrying;
+pub(crate) mod carrying;
 pub mod looking;
 pub mod making;
 mod processes;

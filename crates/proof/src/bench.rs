@@ -13,6 +13,7 @@ use crate::traffic::Ground;
 use page::Line;
 use samples::{Call, Spread};
 
+mod conflicts;
 mod crowd;
 mod fill;
 mod landing;
@@ -24,14 +25,15 @@ mod samples;
 mod tasks;
 
 pub const HELP: &str = "\
-Usage: cargo xtask bench [--quick]
+Usage: cargo xtask bench [--quick] [--conflicts]
 
 Builds target/dist/baton and measures it against an empty static process: check and claim, alone
 and with the store open elsewhere, empty and with 100,000 live claims and 1,000,000 journal
-entries; taking tasks; landing branches; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
-docs/design/performance.md.
+entries; taking tasks; conflicts of 20 trees; landing branches; 64 processes at once; memory;
+PostgreSQL. Prints a table and writes it into docs/design/performance.md.
 
-  --quick   a tenth of everything, and the page is not written
+  --quick       a tenth of everything, and the page is not written
+  --conflicts   only the conflicts of 20 trees, and the page is not written
 ";
 
 /// How much of everything.
@@ -75,6 +77,8 @@ const QUICK: Scale = Scale {
 #[derive(Debug)]
 struct Options {
     quick: bool,
+    /// Nothing but the conflicts.
+    conflicts: bool,
     baton: PathBuf,
     floor: PathBuf,
     page: Option<PathBuf>,
@@ -85,6 +89,11 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     let options = parse(words)?;
     let scale = if options.quick { QUICK } else { FULL };
     let mut lines = Vec::new();
+    if options.conflicts {
+        conflicts::measure(&options.baton, scale, &mut lines)?;
+        print!("\n{}", page::table(&lines));
+        return Ok(true);
+    }
     println!("a store after {} claims and releases", scale.warm_up_claims);
     let small = Ground::make(None)?;
     fill::warm_up(&small, scale.warm_up_claims)?;
@@ -98,6 +107,7 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     lines.push(memory::measure(&options.baton, &small)?);
     tasks::measure(&options.baton, scale, &mut lines)?;
     landing::measure(&options.baton, scale, &mut lines)?;
+    conflicts::measure(&options.baton, scale, &mut lines)?;
     crowd::measure(&options.baton, scale, &uncontended, &mut lines)?;
     postgres::measure(scale, &mut lines)?;
     let text = format!("{}\n{}", page::machine(&small.root(), undisturbed), page::table(&lines));
@@ -198,12 +208,14 @@ pub fn keep_open(words: &[String]) -> Result<(), Failure> {
 }
 
 fn parse(words: &[String]) -> Result<Options, Failure> {
-    let (mut quick, mut baton, mut floor, mut page) = (false, None, None, None);
+    let (mut quick, mut conflicts, mut baton, mut floor, mut page) =
+        (false, false, None, None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().map(PathBuf::from);
         match word.as_str() {
             "--quick" => quick = true,
+            "--conflicts" => conflicts = true,
             "--baton" => baton = value(),
             "--floor" => floor = value(),
             "--page" => page = value(),
@@ -213,6 +225,7 @@ fn parse(words: &[String]) -> Result<Options, Failure> {
     let missing = |word: &str| Failure::Usage { word: word.to_owned() };
     Ok(Options {
         quick,
+        conflicts,
         baton: baton.ok_or_else(|| missing("--baton"))?,
         floor: floor.ok_or_else(|| missing("--floor"))?,
         page,

@@ -39,7 +39,7 @@ pub enum Room {
     Review,
     Gate,
     Suggestion,
-    /// Working trees, and numbers that are handed out.
+    /// Working trees, what is foreseen between them, and numbers that are handed out.
     Tree,
     /// The merge queue.
     Landing,
@@ -168,6 +168,9 @@ kinds! {
     QueueRunnerEnded "queue_runner_ended" Landing Process,
     QueuePaused "queue_paused" Landing Power,
     QueueResumed "queue_resumed" Landing Power,
+    ConflictPredicted "conflict_predicted" Tree Power,
+    ConflictGone "conflict_gone" Tree Power,
+    DuplicateFound "duplicate_found" Tree Power,
     CommitMade "commit_made" Nothing Power,
     DeployStarted "deploy_started" Deploy Power,
     DeployRenewed "deploy_renewed" Deploy Process,

@@ -16,6 +16,7 @@ use crate::landing::{self, Cause, LEASE, Landing, Moving, Queue, Runner, State, 
 use crate::notices::News;
 use crate::policy;
 use crate::refusal::Refusal;
+use crate::serial;
 use crate::sessions::Process;
 use crate::task::dossier::{Dossier, Feedback};
 use crate::task::{self, Task};
@@ -213,6 +214,7 @@ pub fn landed(
     for (id, commit) in &moving.landings {
         let Some(mut landing) = get::<Landing>(view, id.as_str())? else { continue };
         landing.land(commit, moving.checked, context.now);
+        events.extend(serial::landed(view, &landing.branch)?);
         tell(&landing, &mut events, context);
         landings.push(landing);
     }
@@ -467,6 +469,7 @@ pub fn merged(
     };
     let mut events = vec![Event::LandingsLanded { moved, at: context.now }];
     landing.land(&commit, landing.checked, context.now);
+    events.extend(serial::landed(view, &landing.branch)?);
     tell(&landing, &mut events, context);
     Ok((events, Some(landing)))
 }

@@ -14,6 +14,10 @@ pub struct Land {
     /// The task it is for [default: the one its tree was made for]
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
+    /// It takes back what others landed, and is meant to
+    #[arg(long)]
+    #[serde(default)]
+    pub takes_back: bool,
     /// Only put it in line, and come back at once
     #[arg(long)]
     #[serde(default)]

@@ -17,9 +17,9 @@ use baton_core::deploy::{Deploy, RENEWED_EVERY, Rules};
 use baton_core::deploys;
 
 use super::{Door, logs};
-use crate::leash::exit_code;
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
+use crate::leash::exit_code;
 use crate::place::test_hooks;
 use crate::trees::setting_up::{command, listen};
 use crate::workspace::{Retry, Workspace};

@@ -14,7 +14,7 @@ use super::{Entry, Error, Git, Oid};
 
 /// A path that git could not merge: what each side has there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clash {
+pub struct Unmerged {
     pub path: String,
     pub base: Option<Blob>,
     pub ours: Option<Blob>,
@@ -25,7 +25,7 @@ pub struct Clash {
 pub struct Merged {
     /// With the marks of conflicts in it where there are any.
     pub tree: Oid,
-    pub clashes: Vec<Clash>,
+    pub unmerged: Vec<Unmerged>,
 }
 
 impl Git {
@@ -67,7 +67,7 @@ impl Git {
         let unexpected = || Error::Unexpected { command: "merge-tree".into() };
         let mut fields = answer.output.split(|byte| *byte == 0);
         let tree = fields.next().and_then(oid_in).ok_or_else(unexpected)?;
-        let mut clashes: Vec<Clash> = Vec::new();
+        let mut unmerged: Vec<Unmerged> = Vec::new();
         for field in fields.filter(|field| !field.is_empty()) {
             let text = std::str::from_utf8(field)
                 .map_err(|_| Error::NotUtf8 { lossy: String::from_utf8_lossy(field).into() })?;
@@ -76,22 +76,22 @@ impl Git {
             let [mode, oid, stage] = words[..] else { return Err(unexpected()) };
             let oid = Oid::parse(oid).ok_or_else(unexpected)?;
             let blob = Some(Blob { mode: mode.to_owned(), oid });
-            if clashes.last().is_none_or(|last| last.path != path) {
+            if unmerged.last().is_none_or(|last| last.path != path) {
                 let path = path.to_owned();
-                clashes.push(Clash { path, base: None, ours: None, theirs: None });
+                unmerged.push(Unmerged { path, base: None, ours: None, theirs: None });
             }
-            let Some(clash) = clashes.last_mut() else { continue };
+            let Some(unmerged) = unmerged.last_mut() else { continue };
             match stage {
-                "1" => clash.base = blob,
-                "2" => clash.ours = blob,
-                "3" => clash.theirs = blob,
+                "1" => unmerged.base = blob,
+                "2" => unmerged.ours = blob,
+                "3" => unmerged.theirs = blob,
                 _ => return Err(unexpected()),
             }
         }
-        if (answer.status == Some(1)) == clashes.is_empty() {
+        if (answer.status == Some(1)) == unmerged.is_empty() {
             return Err(unexpected());
         }
-        Ok(Merged { tree, clashes })
+        Ok(Merged { tree, unmerged })
     }
 
     /// The tree with other content at some paths.
@@ -102,11 +102,11 @@ impl Git {
     }
 
     /// The sides of a conflict as files of ours: base, ours, theirs. A side that has none is empty.
-    pub fn sides(&self, clash: &Clash) -> Result<Sides, Error> {
+    pub fn sides(&self, unmerged: &Unmerged) -> Result<Sides, Error> {
         let folder = PrivateIndex::new()?;
         let mut files = Vec::with_capacity(3);
         for (name, blob) in
-            [("base", &clash.base), ("ours", &clash.ours), ("theirs", &clash.theirs)]
+            [("base", &unmerged.base), ("ours", &unmerged.ours), ("theirs", &unmerged.theirs)]
         {
             let content = match blob {
                 Some(blob) => self.blob(&blob.oid)?,

@@ -187,8 +187,8 @@ impl Git {
         let mut tip = tip.clone();
         for (commit, parent) in commits {
             let merged = self.merge_upon(&parent, &tip, &commit)?;
-            if !merged.clashes.is_empty() {
-                let files = merged.clashes.into_iter().map(|clash| clash.path).collect();
+            if !merged.unmerged.is_empty() {
+                let files = merged.unmerged.into_iter().map(|clash| clash.path).collect();
                 return Ok(Replayed::Conflict { commit, files });
             }
             // What the remote has already makes no commit of its own.

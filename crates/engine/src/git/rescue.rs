@@ -176,7 +176,7 @@ impl Stream {
 }
 
 /// A path as fast-import reads it, whatever is in it.
-fn quoted(path: &str) -> String {
+pub(super) fn quoted(path: &str) -> String {
     let mut text = String::with_capacity(path.len() + 2);
     text.push('"');
     for character in path.chars() {

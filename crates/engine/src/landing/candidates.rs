@@ -19,8 +19,10 @@ use super::moving::overlap_words;
 use super::runner::{Entry, Run, Scene};
 use super::stacking::{Stacked, Stacker};
 use crate::config;
+use crate::conflicts::undo::{self, Undone};
 use crate::failure::Failure;
 use crate::git::Oid;
+use crate::trees;
 
 /// May a landing go on?
 enum Admitted {
@@ -206,8 +208,45 @@ impl Run<'_> {
                 }
             }
         }
-        let _ = tip;
-        Ok(Admitted::Yes)
+        let undone = match landing.takes_back {
+            true => Vec::new(),
+            false => self.undone(scene, landing, tip)?,
+        };
+        if undone.is_empty() {
+            return Ok(Admitted::Yes);
+        }
+        let files: BTreeSet<String> = undone.iter().map(|one| one.file.clone()).collect();
+        let files: Vec<String> = files.into_iter().collect();
+        let first = &undone[0];
+        let whose = first.author.as_ref().map(|author| format!(" by {author}")).unwrap_or_default();
+        let what = match &first.symbol {
+            Some(symbol) => format!("it empties {symbol} in {}", first.file),
+            None => format!("it takes back what was landed{whose} in {}", files.join(", ")),
+        };
+        self.returned(&landing.landing, &Why { files, ..Why::new(Cause::Undo, what) })?;
+        Ok(Admitted::Returned)
+    }
+
+    /// What it takes back of what others landed since its tree was made.
+    fn undone(
+        &mut self,
+        scene: &Scene,
+        landing: &Landing,
+        tip: &Oid,
+    ) -> Result<Vec<Undone>, Failure> {
+        let made = trees::Clone::of(self.workspace)?.records(self.workspace)?;
+        let made = made.into_iter().find(|tree| tree.branch == landing.branch);
+        let known = made.and_then(|tree| Oid::parse(&tree.commit));
+        let session = Some(landing.by.session.as_str()).filter(|id| !id.is_empty());
+        let task = landing.task.clone();
+        let paths = match &task {
+            Some(id) => self.look(|view| {
+                let task = get::<Task>(view, id.as_str())?;
+                Ok(task.map(|task| task.paths).unwrap_or_default())
+            })?,
+            None => Vec::new(),
+        };
+        undo::undone(&self.git, tip, known.as_ref(), &scene.tip, session, &paths)
     }
 }
 

@@ -25,6 +25,7 @@ use super::pool::{Came, Pool, Work};
 use super::{Door, Progress};
 use crate::committing::may_stop;
 use crate::config;
+use crate::conflicts;
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
 use crate::workspace::Workspace;
@@ -475,6 +476,9 @@ impl Run<'_> {
                 may_stop(self.workspace, "land-seen");
                 self.landed()?;
                 may_stop(self.workspace, "land-kept");
+                // What others have in their trees meets something new. Whoever is concerned is
+                // told; that it cannot be looked at now does not undo the landing.
+                let _ = conflicts::after_landing(self.workspace, self.actor);
                 Ok(Round::Moved)
             }
             Moved::Elsewhere => {

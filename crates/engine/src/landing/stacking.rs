@@ -12,7 +12,7 @@ use baton_core::zones::{Policy, Rule};
 
 use crate::errand;
 use crate::failure::Failure;
-use crate::git::{Blob, Clash, Entry, Git, Merged, Oid};
+use crate::git::{Blob, Entry, Git, Merged, Oid, Unmerged};
 
 /// How long a merge driver may take for one file.
 const DRIVER_SECONDS_MAX: u64 = 60;
@@ -93,14 +93,14 @@ impl Stacker<'_> {
 
     /// The tree without conflicts, or the files that still have one.
     fn resolved(&self, merged: Merged) -> Result<Result<Oid, Vec<String>>, Failure> {
-        if merged.clashes.is_empty() {
+        if merged.unmerged.is_empty() {
             return Ok(Ok(merged.tree));
         }
         let (mut entries, mut left) = (Vec::new(), Vec::new());
-        for clash in &merged.clashes {
-            match self.one_file(clash)? {
+        for unmerged in &merged.unmerged {
+            match self.one_file(unmerged)? {
                 Some(entry) => entries.push(entry),
-                None => left.push(clash.path.clone()),
+                None => left.push(unmerged.path.clone()),
             }
         }
         if !left.is_empty() {
@@ -112,26 +112,28 @@ impl Stacker<'_> {
     }
 
     /// One file in which both sides changed the same lines.
-    fn one_file(&self, clash: &Clash) -> Result<Option<Entry>, Failure> {
-        let (Some(ours), Some(theirs)) = (&clash.ours, &clash.theirs) else { return Ok(None) };
+    fn one_file(&self, unmerged: &Unmerged) -> Result<Option<Entry>, Failure> {
+        let (Some(ours), Some(theirs)) = (&unmerged.ours, &unmerged.theirs) else {
+            return Ok(None);
+        };
         // A link, a submodule, or a file whose kind changed is for people.
         if ours.mode != theirs.mode || !ours.mode.starts_with("100") {
             return Ok(None);
         }
-        let appends = Resource::literal(&clash.path)
+        let appends = Resource::literal(&unmerged.path)
             .is_ok_and(|path| self.policy.rule(&path) == Rule::Append);
         let driver = &self.policy.queue.merge_driver;
         let sides = match appends || (!driver.is_empty() && self.driver_trusted) {
-            true => self.git.sides(clash)?,
+            true => self.git.sides(unmerged)?,
             false => return Ok(None),
         };
         let content = match appends {
             true => Some(self.git.union(&sides)?),
-            false => self.drive(driver, &sides.files, &clash.path),
+            false => self.drive(driver, &sides.files, &unmerged.path),
         };
         let Some(content) = content else { return Ok(None) };
         let blob = Blob { mode: ours.mode.clone(), oid: self.git.write_blob(content)? };
-        Ok(Some(Entry { path: clash.path.clone(), blob: Some(blob) }))
+        Ok(Some(Entry { path: unmerged.path.clone(), blob: Some(blob) }))
     }
 
     /// The user's own merge driver: told the three files, it leaves the result in ours.

@@ -154,13 +154,13 @@ fn hash_of(path: &Path) -> Option<String> {
 
 /// What was carried into a tree: what is still as it was, and what is not.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
-    pub(super) same: Vec<String>,
-    pub(super) changed: Vec<String>,
+pub(crate) struct Carried {
+    pub(crate) same: Vec<String>,
+    pub(crate) changed: Vec<String>,
 }
 
 impl Carried {
-    pub(super) fn look(root: &Path, admin: &Path) -> Self {
+    pub(crate) fn look(root: &Path, admin: &Path) -> Self {
         let list = fs::read_to_string(admin.join(LIST)).unwrap_or_default();
         let mut carried = Self::default();
         for (hash, path) in list.lines().filter_map(|line| line.split_once(' ')) {

@@ -25,22 +25,22 @@ use crate::place::TREE_FILE;
 use crate::sighting::{bury, life_of};
 use crate::workspace::Workspace;
 
-const SESSIONS_MAX: u32 = 100_000;
+pub(crate) const SESSIONS_MAX: u32 = 100_000;
 
 /// A tree, as git and the store know it.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
-    pub(super) id: Option<TreeId>,
-    pub(super) record: Option<Tree>,
-    pub(super) path: PathBuf,
+pub(crate) struct Found {
+    pub(crate) id: Option<TreeId>,
+    pub(crate) record: Option<Tree>,
+    pub(crate) path: PathBuf,
     /// Git's own folder for it; none when git does not know it (any more).
-    pub(super) admin: Option<PathBuf>,
-    pub(super) linked: Option<Linked>,
-    pub(super) main: bool,
+    pub(crate) admin: Option<PathBuf>,
+    pub(crate) linked: Option<Linked>,
+    pub(crate) main: bool,
 }
 
 impl Found {
-    pub(super) fn branch(&self) -> Option<&str> {
+    pub(crate) fn branch(&self) -> Option<&str> {
         let now = self.linked.as_ref().and_then(|linked| linked.branch.as_deref());
         match &self.linked {
             Some(_) => now,
@@ -49,13 +49,13 @@ impl Found {
     }
 
     /// The folder is there.
-    pub(super) fn stands(&self) -> bool {
+    pub(crate) fn stands(&self) -> bool {
         self.linked.is_some() && self.path.join(".git").exists()
     }
 }
 
 /// Every tree of the clone: those git knows, and those that are only written down.
-pub(super) fn all(workspace: &mut Workspace, clone: &Clone) -> Result<Vec<Found>, Failure> {
+pub(crate) fn all(workspace: &mut Workspace, clone: &Clone) -> Result<Vec<Found>, Failure> {
     let mut records: BTreeMap<String, Tree> =
         clone.records(workspace)?.into_iter().map(|tree| (tree.tree.0.clone(), tree)).collect();
     let mut found = Vec::new();

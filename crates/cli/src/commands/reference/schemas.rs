@@ -156,6 +156,7 @@ fn shared(generator: &mut SchemaGenerator) -> Value {
         "state discard": generator.subschema_for::<Discarded>(),
         "suggest; suggestion apply, decline": generator.subschema_for::<Told>(),
         "commit": generator.subschema_for::<baton_engine::committing::Reply>(),
+        "conflicts": generator.subschema_for::<baton_engine::conflicts::Conflicts>(),
         "sync": generator.subschema_for::<baton_engine::syncing::Synced>(),
         "suggestions": generator.subschema_for::<Suggestions>(),
         "suggestion show": generator.subschema_for::<Suggestion>(),

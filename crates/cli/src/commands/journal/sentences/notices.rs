@@ -73,6 +73,9 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
         News::LandingOver { landing, state, .. } => {
             format!("a note for {to}: {landing} is {}", state.name())
         }
+        News::Conflict { a, b, .. } => {
+            format!("{to} is told what stands between {} and {}", shown(a), shown(b))
+        }
         News::Joined { task, why, .. } => {
             format!("a note for {to}: {task} can go on: {}", shown(why))
         }

@@ -26,6 +26,19 @@ pub(super) fn sentence(event: &Event, actor: &str, who: Naming<'_>) -> String {
             let folder = shown(&counter.folder);
             format!("{} got number {} of {folder}", who(&counter.by.name), counter.last)
         }
+        Event::ConflictPredicted { predicted } => {
+            let count = counted(predicted.findings.len() as u64, "finding", "findings");
+            let (a, b) = (shown(&predicted.a), shown(&predicted.b));
+            format!("{actor} foresaw {count} between {a} and {b}")
+        }
+        Event::ConflictGone { a, b, .. } => {
+            format!("{actor} found nothing between {} and {} any more", shown(a), shown(b))
+        }
+        Event::DuplicateFound { duplicate } => {
+            let places: Vec<String> = duplicate.places.iter().map(|one| shown(one)).collect();
+            let symbol = shown(&duplicate.symbol);
+            format!("{actor} found {symbol} written twice: {}", places.join(" and "))
+        }
         _ => String::new(),
     }
 }
@@ -50,5 +63,16 @@ pub(super) fn samples() -> Vec<(&'static str, serde_json::Value)> {
         ("tree_given_up", json!({ "tree": "ab12", "why": "no\u{1b}" })),
         ("tree_removed", json!({ "removed": removed })),
         ("number_given", json!({ "counter": counter })),
+        (
+            "conflict_predicted",
+            json!({ "predicted": { "clone": "h", "a": "x\u{1b}", "b": "main", "files": ["a"],
+                "findings": ["00"], "at": at } }),
+        ),
+        ("conflict_gone", json!({ "clone": "h", "a": "x", "b": "main" })),
+        (
+            "duplicate_found",
+            json!({ "duplicate": { "symbol": "sum", "places": ["x a.rs:1", "y b.rs:2"],
+                "at": at } }),
+        ),
     ]
 }
