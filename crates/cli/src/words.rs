@@ -258,82 +258,47 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 fn refused(refusal: &Refusal, exit: u8) -> Problem {
-    let code = refusal.code();
-    let problem = |message: String, next: String, details: Value| Problem {
-        exit,
-        code,
-        message,
-        next,
-        details,
-    };
+    let (message, next, details) = refused_words(refusal);
+    Problem { exit, code: refusal.code(), message, next, details }
+}
+
+fn refused_words(refusal: &Refusal) -> (String, String, Value) {
     match refusal {
-        Refusal::Held(held) => problem(held_sentence(held), held_next(held), held_document(held)),
-        Refusal::WaitedInVain(held) => problem(
+        Refusal::Held(held) => (held_sentence(held), held_next(held), held_document(held)),
+        Refusal::WaitedInVain(held) => (
             format!("nobody let go in time: {}", held_sentence(held)),
             format!("baton ask {} --why 'what you need it for'", shown_word(held)),
             held_document(held),
         ),
-        Refusal::Cycle { names } => problem(
+        Refusal::Cycle { names } => (
             format!("waiting would never end: {}", shown(&names.join(" waits for "))),
             "baton release what you hold, then ask again".into(),
             json!({ "cycle": names }),
         ),
-        Refusal::StaleToken { given, current } => problem(
+        Refusal::StaleToken { given, current } => (
             format!("token {given} is stale: its claim has ended or was taken by someone else"),
             "baton claims --mine, to see what you hold now".into(),
             json!({ "given": given, "current": current }),
         ),
-        Refusal::Commit(refused) => {
-            let (message, next, details) = commits::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Sync(refused) => {
-            let (message, next, details) = syncs::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Landing(refused) => {
-            let (message, next, details) = landings::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Task(refused) => {
-            let (message, next, details) = tasks::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Handoff(refused) => {
-            let (message, next, details) = handoffs::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Suggestion(refused) => {
-            let (message, next, details) = suggestions::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Tree(refused) => {
-            let (message, next, details) = trees::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Deploy(refused) => {
-            let (message, next, details) = deploys::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::Gate(refused) => {
-            let (message, next, details) = gates::of(refused);
-            problem(message, next, details)
-        }
-        Refusal::State(refused) => {
-            let (message, next, details) = shared::state(refused);
-            problem(message, next, details)
-        }
-        Refusal::Once(refused) => {
-            let (message, next, details) = shared::once(refused);
-            problem(message, next, details)
-        }
+        Refusal::Commit(refused) => commits::of(refused),
+        Refusal::Sync(refused) => syncs::of(refused),
+        Refusal::Landing(refused) => landings::of(refused),
+        Refusal::Task(refused) => tasks::of(refused),
+        Refusal::Handoff(refused) => handoffs::of(refused),
+        Refusal::Suggestion(refused) => suggestions::of(refused),
+        Refusal::Tree(refused) => trees::of(refused),
+        Refusal::Deploy(refused) => deploys::of(refused),
+        Refusal::Gate(refused) => gates::of(refused),
+        Refusal::State(refused) => shared::state(refused),
+        Refusal::Once(refused) => shared::once(refused),
+        Refusal::Untrusted { commands } => (
+            untrusted(commands),
+            "a person runs: baton trust".to_owned(),
+            json!({ "commands": commands }),
+        ),
         other => {
             let (message, next) = plain_words(other);
-            let details = match other {
-                Refusal::Untrusted { commands } => json!({ "commands": commands }),
-                _ => json!({}),
-            };
-            problem(message, next, details)
+            (message, next, json!({}))
         }
     }
 }
@@ -364,7 +329,6 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             format!("{} is for a person to decide", shown(what)),
             "ask a person to run this in a terminal",
         ),
-        Refusal::Untrusted { commands } => (untrusted(commands), "a person runs: baton trust"),
         Refusal::NotHeld { resource } => {
             (format!("{} is not held", shown(resource)), "baton claims, to see what is")
         }

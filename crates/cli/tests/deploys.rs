@@ -108,7 +108,7 @@ fn lesson_33_a_stale_copy_300_commits_behind_is_refused() {
     let site = Site::at(&scratch, &policy(""));
     let old = scratch.git(&["rev-parse", "HEAD"]).trim().to_owned();
     let tree = scratch.git(&["rev-parse", "HEAD^{tree}"]).trim().to_owned();
-    let mut tip = old.clone();
+    let mut tip = old;
     for number in 0..300 {
         let message = format!("{number}");
         let made = ["commit-tree", &tree, "-p", &tip, "-m", &message];

@@ -37,7 +37,9 @@ fn a_person_puts_the_policy_in_force_and_trusts_its_commands_at_once() {
         assert!(said.out.contains("trusted 1 command"), "{said:?}");
         assert!(!said.out.contains('\u{1b}'), "{said:?}");
         let journal = scratch.baton(&["journal"]).ok();
-        assert!(journal.out.contains("stand for 1 command of baton.toml: queue check unit"));
+        assert!(
+            journal.out.contains("a person stands for 1 command of baton.toml: queue check unit")
+        );
         scratch.baton(&["journal", "verify"]).ok();
     });
 }

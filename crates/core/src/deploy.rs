@@ -308,7 +308,7 @@ mod tests {
             ("sudo -u www /usr/local/bin/wrangler deploy", Some("edge")),
             ("env NODE_ENV=production wrangler deploy", Some("edge")),
             ("A=1 B=2 wrangler deploy", Some("edge")),
-            ("/work/ship.sh now", Some("site")),
+            ("/srv/site/ship.sh now", Some("site")),
             ("wrangler tail", None),
             ("wrangler", None),
             ("deploy wrangler", None),

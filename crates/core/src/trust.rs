@@ -160,7 +160,7 @@ pub(crate) fn stand_for(
         at: context.now,
         by: Some(Holder::person()),
     };
-    let known = before.clone().unwrap_or_default();
+    let known = before.unwrap_or_default();
     let added = commands.iter().filter(|one| !known.covers(one)).cloned().collect();
     let dropped = known.commands.iter().filter(|one| !trust.covers(&one.command));
     let dropped = dropped.map(|one| one.command.clone()).collect();

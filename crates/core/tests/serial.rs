@@ -56,7 +56,11 @@ fn a_zone_stays_with_its_branch_when_its_claim_has_ended() {
     // While the claim is there it is what stands in the way, and nothing is looked at.
     assert!(held(edits(&mut world, "bob", "two", None)).unlanded.is_none());
     world.release("ann", ["db/1"]).unwrap();
-    let looked = edits(&mut world, "bob", "two", None);
+    // Before anybody has looked at the branch the rule asks for a look.
+    let request = world.claim("bob", ["db/1"]).in_tree().into_request();
+    let mut context = standing(&mut world, "bob", "two", None);
+    context.observed.complete = false;
+    let looked = take(&world.store, &request, &context);
     assert!(matches!(looked, Err(Refusal::Unobserved { .. })), "{looked:?}");
     let told = held(edits(&mut world, "bob", "two", Some(true)));
     assert_eq!(told.holder.name, "ann");

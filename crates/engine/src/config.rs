@@ -233,7 +233,7 @@ mod tests {
         insta::assert_snapshot!([
             complaint("a = = b"),
             complaint("\n\n[zone"),
-            complaint("colour = \"red\""),
+            complaint("x = \"red\""),
             complaint(&zone("paths = [\"a\"]\npolicy = \"sirial\"")),
             complaint(&zone("paths = [\"a\"]\npolicy = \"serial\"\nwhy = \"x\"")),
             complaint(&zone("policy = \"serial\"")),
@@ -250,7 +250,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `colour`; there are `zone, resource, state, tasks, done, queue, worktree, deploy`
+        1: unknown key `x`; there are `zone, resource, state, tasks, done, queue, worktree, deploy`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

@@ -121,7 +121,9 @@ pub(crate) fn answer(gate: &gate::Gate) -> String {
 }
 
 pub(super) fn argv_words(argv: &[String]) -> String {
-    let words: Vec<String> = argv.iter().map(|word| format!("'{}'", shown(word))).collect();
+    // As a shell would read them: where one word ends and the next begins is never in doubt.
+    let quoted = |word: &String| format!("'{}'", shown(word).replace('\'', "'\\''"));
+    let words: Vec<String> = argv.iter().map(quoted).collect();
     words.join(" ")
 }
 

@@ -94,13 +94,16 @@ mod tests {
         assert_eq!(rules.dir.as_deref(), Some("../t"));
         assert_eq!(rules.copy, [".env", "a/b/"]);
         assert_eq!(rules.identity, Identity::Person);
+        let rules = compiled("[worktree]\nsetup = \"npm ci\"\n").unwrap().trees;
+        assert_eq!(rules.setup, ["npm", "ci"]);
         for (rest, line) in [
             ("copy = [\"../x\"]", 2),
             ("copy = [\"/etc/x\"]", 2),
             ("copy = [\"a/.GIT/config\"]", 2),
             ("dir = \"\"", 2),
             ("identity = \"me\"", 2),
-            ("setup = [\"rm\"]", 2),
+            ("setup = []", 2),
+            ("setup = \"a | b\"", 2),
         ] {
             match compiled(&format!("[worktree]\n{rest}\n")) {
                 Err(Failure::Config { line: Some(found), .. }) => assert_eq!(found, line, "{rest}"),

@@ -257,7 +257,7 @@ fn of_workspace(told: &Told, event: &Event, actor: &str) -> String {
                 true => String::new(),
                 false => format!(": {}", names.join(", ")),
             };
-            format!("{actor} let a person stand for {count} of baton.toml{names}")
+            format!("a person stands for {count} of baton.toml{names}")
         }
         Event::PersonTokenAdded { .. } => format!("{actor} added a token that proves a person"),
         Event::OperationAnswered { .. } => {
