@@ -18,6 +18,7 @@ mod gates;
 mod handoff_events;
 mod handoff_model;
 mod handoffs;
+mod landings;
 mod lessons;
 mod messages;
 mod model;

@@ -147,6 +147,14 @@ fn policy() -> Policy {
             identity: baton_core::tree::Identity::Person,
             setup: vec!["npm".to_owned(), "ci".to_owned()],
         },
+        queue: baton_core::landing::Rules {
+            jobs: 3,
+            remote: Some("origin".to_owned()),
+            request: vec!["gh".to_owned()],
+            merge_driver: vec!["m".to_owned()],
+            after_land: Some("look".to_owned()),
+            ..baton_core::landing::Rules::default()
+        },
         deploys: [("prod".to_owned(), crate::deploys::rules())].into(),
         source_hash: "hash".to_owned(),
         approved_at: START,
@@ -274,6 +282,7 @@ fn every_kind() -> Vec<Event> {
     events.extend(crate::review_events::all());
     events.extend(crate::trees::samples());
     events.extend(crate::deploys::samples(&holder()));
+    events.extend(crate::landings::events());
     events
 }
 

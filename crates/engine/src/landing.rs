@@ -387,7 +387,7 @@ fn attend(
                 other => return other,
             },
             Err(Failure::Refused(Refusal::Landing(refused))) => match *refused {
-                Refused::Running { by } => wait(workspace, goal, door, *by, &mut *news)?,
+                Refused::Running { by } => wait(workspace, goal, door, &by, &mut *news)?,
                 other => return Err(refuse(other)),
             },
             Err(other) => return Err(other),
@@ -419,7 +419,7 @@ fn wait(
     workspace: &mut Workspace,
     goal: &Goal,
     door: &mut dyn Door,
-    runner: Runner,
+    runner: &Runner,
     news: &mut dyn News,
 ) -> Result<(), Failure> {
     if let Goal::Own(id) = goal

@@ -204,7 +204,7 @@ mod tests {
             assert!(!wanted.is_empty() && wanted.len() <= jobs, "stuck: {search:?}");
             for prefix in wanted {
                 if fails(prefix) {
-                    search.failed(prefix)
+                    search.failed(prefix);
                 } else {
                     let _ = search.passed(prefix);
                 }

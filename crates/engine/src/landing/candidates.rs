@@ -108,7 +108,7 @@ impl Run<'_> {
             };
             let tree = self.git.tree_of_commit(&commit)?;
             let contains = super::contained(&self.git, &landed, &tip)?;
-            let footprint = self.footprint(landing, paths)?;
+            let footprint = self.footprint(landing, &paths)?;
             at = commit.clone();
             entries.push(Entry {
                 landing: landing.clone(),
@@ -163,7 +163,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    fn footprint(&mut self, landing: &Landing, paths: Vec<String>) -> Result<Footprint, Failure> {
+    fn footprint(&mut self, landing: &Landing, paths: &[String]) -> Result<Footprint, Failure> {
         let task = landing.task.clone();
         let after = match &task {
             Some(id) => self.look(|view| {
