@@ -109,16 +109,18 @@ fn serve(command: Command, common: &Common) -> Outcome {
             desk::print(&String::from_utf8_lossy(&text));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Man => {
-            let mut text = Vec::new();
-            let page = clap_mangen::Man::new(CommandLine::command()).render(&mut text);
-            page.map_err(|source| baton_engine::failure::Failure::File {
-                doing: "the manual page cannot be made",
-                path: "man".into(),
-                source,
-            })?;
-            desk::print(&String::from_utf8_lossy(&text));
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Man => manual(),
     }
+}
+
+fn manual() -> Outcome {
+    let mut text = Vec::new();
+    let page = clap_mangen::Man::new(CommandLine::command()).render(&mut text);
+    page.map_err(|source| baton_engine::failure::Failure::File {
+        doing: "the manual page cannot be made",
+        path: "man".into(),
+        source,
+    })?;
+    desk::print(&String::from_utf8_lossy(&text));
+    Ok(ExitCode::SUCCESS)
 }

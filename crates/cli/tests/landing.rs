@@ -195,7 +195,8 @@ fn lesson_18_no_side_of_a_conflict_is_dropped_and_appends_are_joined() {
 #[test]
 fn a_merge_driver_is_tried_first_and_only_when_trusted() {
     let policy = format!(
-        "{}merge_driver = [\"sh\", \"-c\", \"cat $1 $2 > $2.new && mv $2.new $1\", \"x\", \"%A\", \"%B\", \"%O\"]\n{}",
+        "{}merge_driver = [\"sh\", \"-c\", \"cat $1 $2 > $2.new && mv $2.new $1\", \"x\", \
+         \"%A\", \"%B\", \"%O\"]\n{}",
         "[queue]\ntarget = \"main\"\n", "[[queue.check]]\nname = \"unit\"\nrun = [\"true\"]\n"
     );
     let scratch = workspace(&policy);
@@ -275,7 +276,8 @@ fn a_flaky_check_blames_nobody_and_is_counted() {
     let mark = folder.path().join("seen");
     let check = format!("test -e {0} || {{ touch {0}; exit 1; }}", mark.display());
     let policy = format!(
-        "[queue]\ntarget = \"main\"\n[[queue.check]]\nname = \"unit\"\nrun = [\"sh\", \"-c\", {check:?}]\n"
+        "[queue]\ntarget = \"main\"\n[[queue.check]]\nname = \"unit\"\n\
+         run = [\"sh\", \"-c\", {check:?}]\n"
     );
     let scratch = workspace(&policy);
     branch(&scratch, "one", &[("a", "one\n")]);
@@ -341,12 +343,14 @@ fn somebody_who_pushes_while_checks_run_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("pushed");
     let check = format!(
-        "test -e {0} || {{ touch {0}; cd \"$OTHER\" && git pull -q && echo x > theirs && git add -A && \
+        "test -e {0} || {{ touch {0}; cd \"$OTHER\" && git pull -q && echo x > theirs && \
+         git add -A && \
          git -c user.name=B -c user.email=b@x commit -qm theirs && git push -q; }}",
         mark.display()
     );
     let policy = format!(
-        "[queue]\ntarget = \"main\"\n[[queue.check]]\nname = \"unit\"\nrun = [\"sh\", \"-c\", {check:?}]\n"
+        "[queue]\ntarget = \"main\"\n[[queue.check]]\nname = \"unit\"\n\
+         run = [\"sh\", \"-c\", {check:?}]\n"
     );
     let scratch = workspace(&policy);
     scratch.git(&["init", "-q", "--bare", "-b", "main", "../remote.git"]);

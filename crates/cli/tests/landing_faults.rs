@@ -83,7 +83,8 @@ fn a_runner_that_is_killed_takes_its_checks_with_it_and_the_waiter_goes_on() {
     let begun = folder.path().join("begun");
     let check = format!("echo x >> {0}; test $(wc -l < {0}) -gt 1 || sleep 600", begun.display());
     let policy = format!(
-        "[queue]\ntarget = \"main\"\n[[queue.check]]\nname = \"unit\"\nrun = [\"sh\", \"-c\", {check:?}]\n"
+        "[queue]\ntarget = \"main\"\n[[queue.check]]\nname = \"unit\"\n\
+         run = [\"sh\", \"-c\", {check:?}]\n"
     );
     let scratch = workspace(&policy);
     branch(&scratch, "one", &[("a", "one\n")]);

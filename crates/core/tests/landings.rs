@@ -167,7 +167,7 @@ pub(crate) fn events() -> Vec<Event> {
     let id = LandingId::numbered(1);
     let token = Position { epoch: 1, number: 2 };
     let landing = Landing {
-        landing: id.clone(),
+        landing: id,
         branch: "one".to_owned(),
         target: "main".to_owned(),
         tip: TIP.to_owned(),
@@ -202,10 +202,25 @@ pub(crate) fn events() -> Vec<Event> {
         to: by.clone(),
         at: START,
     };
+    let mut events = vec![Event::ClaimLost { lost }];
+    events.extend(of_landing(&landing));
+    events.extend([
+        Event::QueueRunnerStarted { runner },
+        Event::QueueRunnerRenewed { token, lease_until: START },
+        Event::QueueRunnerEnded { token },
+        Event::QueuePaused {
+            paused: Paused { by: by.clone(), at: START, why: Some("x".to_owned()) },
+        },
+        Event::QueueResumed { by, at: START },
+    ]);
+    events
+}
+
+fn of_landing(landing: &Landing) -> Vec<Event> {
+    let (id, by) = (landing.landing.clone(), landing.by.clone());
     let (reason, files) = ("because".to_owned(), vec!["a".to_owned()]);
     let landings = vec![id.clone()];
     vec![
-        Event::ClaimLost { lost },
         Event::LandingQueued { landing: Box::new(landing.clone()) },
         Event::LandingsWaiting { landings: landings.clone(), at: START },
         Event::LandingsChecking { landings, at: START },
@@ -225,22 +240,15 @@ pub(crate) fn events() -> Vec<Event> {
             log: Some("log".to_owned()),
             at: START,
         },
-        Event::LandingRemoved { landing: id.clone(), by: by.clone(), at: START, reason },
+        Event::LandingRemoved { landing: id.clone(), by, at: START, reason },
         Event::LandingProposed { landing: id.clone(), commit: TIP.to_owned(), at: START },
         Event::TreeVerified {
             verified: Verified { tree: "44".to_owned(), checks: "55".to_owned() },
             at: START,
         },
         Event::CheckFlaky { landing: id, tree: "44".to_owned(), at: START },
-        Event::TargetMoving { moving: moving(&landing) },
+        Event::TargetMoving { moving: moving(landing) },
         Event::TargetNotMoved { at: START },
-        Event::LandingsLanded { moved: moving(&landing), at: START },
-        Event::QueueRunnerStarted { runner },
-        Event::QueueRunnerRenewed { token, lease_until: START },
-        Event::QueueRunnerEnded { token },
-        Event::QueuePaused {
-            paused: Paused { by: by.clone(), at: START, why: Some("x".to_owned()) },
-        },
-        Event::QueueResumed { by, at: START },
+        Event::LandingsLanded { moved: moving(landing), at: START },
     ]
 }

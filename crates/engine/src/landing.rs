@@ -1,8 +1,9 @@
 //! Landing branches: the line, the runner, and the wait for one's own.
 //!
 //! Owns the way from a request to a landed branch. Whoever waits is the runner when none is alive,
-//! so nothing stalls for want of a daemon. Candidates are made in `stacking`, checked in `checking`,
-//! and the target moves in `moving`; what may happen is decided in `baton_core::landings`.
+//! so nothing stalls for want of a daemon. Candidates are made in `candidates` and `stacking`,
+//! checked in `checking` and `pool`, and the target moves in `moving`; what may happen is decided
+//! in `baton_core::landings`.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;

@@ -257,7 +257,7 @@ fn origin(site: &Site) -> Result<(Option<String>, Option<String>), Failure> {
     Ok((root, git.remote_url()?))
 }
 
-/// Writes `baton.toml` with what is proposed, unless there is one: that one is kept, whatever it is.
+/// Writes `baton.toml` with what is proposed, unless there is one: that one is kept as it is.
 pub fn write_config(
     place: &Place,
     zones: &[Proposed],

@@ -38,6 +38,44 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             "baton commit -m MSG, then baton land".to_owned(),
             json!({ "branch": branch, "target": target }),
         ),
+        Refused::Held { .. } | Refused::Lost { .. } => by_claims(refused),
+        other => in_line(other),
+    }
+}
+
+/// What the claims of others keep out.
+fn by_claims(refused: &Refused) -> (String, String, Value) {
+    match refused {
+        Refused::Held { branch, path, by, until: end } => (
+            format!(
+                "{} changes {}, which {} holds everywhere{}",
+                shown(branch),
+                shown(path),
+                shown(&by.name),
+                end.map(|end| format!(" until {}", until(end))).unwrap_or_default()
+            ),
+            format!("baton ask {} --why \"it is to land\"", shown(path)),
+            json!({ "branch": branch, "path": path, "by": by, "until": end }),
+        ),
+        Refused::Lost { branch, path, to, commit } => (
+            format!(
+                "{} changes {}, which went over to {}; what {} landed since is not in it",
+                shown(branch),
+                shown(path),
+                shown(&to.name),
+                shown(&to.name)
+            ),
+            "put the branch upon what they landed (baton sync --pull in its tree), then land"
+                .into(),
+            json!({ "branch": branch, "path": path, "to": to, "commit": commit }),
+        ),
+        other => (other.to_string(), "baton queue list".to_owned(), json!({})),
+    }
+}
+
+/// About the line and who moves it on.
+fn in_line(refused: &Refused) -> (String, String, Value) {
+    match refused {
         Refused::Unknown { landing, near } => (
             format!("there is no landing {:?}", shown(landing)),
             "baton queue list --all".to_owned(),
@@ -65,29 +103,6 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             format!("{max} landings stand in line, and more are not kept"),
             "baton queue run --once".to_owned(),
             json!({ "max": max }),
-        ),
-        Refused::Held { branch, path, by, until: end } => (
-            format!(
-                "{} changes {}, which {} holds everywhere{}",
-                shown(branch),
-                shown(path),
-                shown(&by.name),
-                end.map(|end| format!(" until {}", until(end))).unwrap_or_default()
-            ),
-            format!("baton ask {} --why \"it is to land\"", shown(path)),
-            json!({ "branch": branch, "path": path, "by": by, "until": end }),
-        ),
-        Refused::Lost { branch, path, to, commit } => (
-            format!(
-                "{} changes {}, which went over to {}; what {} landed since is not in it",
-                shown(branch),
-                shown(path),
-                shown(&to.name),
-                shown(&to.name)
-            ),
-            "put the branch upon what they landed (baton sync --pull in its tree), then land"
-                .into(),
-            json!({ "branch": branch, "path": path, "to": to, "commit": commit }),
         ),
         Refused::LostTurn { current } => (
             match current {
@@ -117,6 +132,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             "baton queue list".to_owned(),
             json!({}),
         ),
+        other => (other.to_string(), "baton queue list".to_owned(), json!({})),
     }
 }
 

@@ -15,7 +15,7 @@ use baton_core::trust;
 use baton_core::view::get;
 
 use super::Progress;
-use super::moving::overlap_words;
+use super::moving::{Standing, overlap_words};
 use super::runner::{Entry, Run, Scene};
 use super::stacking::{Stacked, Stacker};
 use crate::config;
@@ -26,9 +26,12 @@ use crate::trees;
 
 /// May a landing go on?
 enum Admitted {
-    Yes,
+    /// With these files.
+    Yes(Vec<String>),
+    /// Not now.
     Held,
-    Returned,
+    /// It is no more in line.
+    Over,
 }
 
 impl Run<'_> {
@@ -54,46 +57,14 @@ impl Run<'_> {
         };
         for landing in waiting.iter().filter(|one| one.target == scene.target.name) {
             let Some(tip) = Oid::parse(&landing.tip) else { continue };
-            if !self.git.commit_exists(&tip)? {
-                let why = Why::new(Cause::Gone, "its commit is not there any more");
-                self.returned(&landing.landing, &why)?;
-                changed = true;
-                continue;
-            }
-            if self.is_there(scene, landing, &tip)? {
-                changed = true;
-                continue;
-            }
-            if landing.state == State::Proposed {
-                continue;
-            }
-            let Some(base) = self.git.common(&scene.tip, &tip)? else {
-                let why = Why::new(Cause::Conflict, "it has no history in common with the target");
-                self.returned(&landing.landing, &why)?;
-                changed = true;
-                continue;
-            };
-            let paths = self.git.changed_between(&base, &tip)?;
-            match self.admitted(scene, landing, &tip, &paths)? {
-                Admitted::Yes => {}
+            let paths = match self.admitted(scene, landing, &tip, &standing)? {
+                Admitted::Yes(paths) => paths,
                 Admitted::Held => continue,
-                Admitted::Returned => {
+                Admitted::Over => {
                     changed = true;
                     continue;
                 }
-            }
-            let mut blocked = None;
-            for tree in &standing {
-                let files = tree.overlap(&scene.tip, &tip, &paths)?;
-                if !files.is_empty() {
-                    let words = overlap_words(tree.root(), &scene.target.name, &files);
-                    blocked = Some(Why { files, ..Why::new(Cause::Overlap, words) });
-                }
-            }
-            if let Some(why) = blocked {
-                self.held(&landing.landing, &why)?;
-                continue;
-            }
+            };
             let stacker = Stacker { git: &self.git, policy: &scene.policy, driver_trusted };
             let commit = match stacker.put(landing, &tip, &at)? {
                 Stacked::Commit(commit) => commit,
@@ -106,20 +77,57 @@ impl Run<'_> {
                     continue;
                 }
             };
-            let tree = self.git.tree_of_commit(&commit)?;
-            let contains = super::contained(&self.git, &landed, &tip)?;
-            let footprint = self.footprint(landing, &paths)?;
             at = commit.clone();
             entries.push(Entry {
                 landing: landing.clone(),
+                tree: self.git.tree_of_commit(&commit)?,
+                contains: super::contained(&self.git, &landed, &tip)?,
+                footprint: self.footprint(landing, &paths)?,
                 tip,
                 commit,
-                tree,
-                footprint,
-                contains,
             });
         }
         Ok((entries, changed))
+    }
+
+    /// What git, people and rules say before it may be part of a candidate.
+    fn admitted(
+        &mut self,
+        scene: &Scene,
+        landing: &Landing,
+        tip: &Oid,
+        standing: &[Standing],
+    ) -> Result<Admitted, Failure> {
+        let back = |run: &mut Self, cause: Cause, why: &str| -> Result<Admitted, Failure> {
+            run.returned(&landing.landing, &Why::new(cause, why))?;
+            Ok(Admitted::Over)
+        };
+        if !self.git.commit_exists(tip)? {
+            return back(self, Cause::Gone, "its commit is not there any more");
+        }
+        if self.is_there(scene, landing, tip)? {
+            return Ok(Admitted::Over);
+        }
+        if landing.state == State::Proposed {
+            return Ok(Admitted::Held);
+        }
+        let Some(base) = self.git.common(&scene.tip, tip)? else {
+            return back(self, Cause::Conflict, "it has no history in common with the target");
+        };
+        let paths = self.git.changed_between(&base, tip)?;
+        if let Some(not) = self.asked(scene, landing, tip, &paths)? {
+            return Ok(not);
+        }
+        for tree in standing {
+            let files = tree.overlap(&scene.tip, tip, &paths)?;
+            if !files.is_empty() {
+                let words = overlap_words(tree.root(), &scene.target.name, &files);
+                let why = Why { files, ..Why::new(Cause::Overlap, words) };
+                self.held(&landing.landing, &why)?;
+                return Ok(Admitted::Held);
+            }
+        }
+        Ok(Admitted::Yes(paths))
     }
 
     /// Is it in the target already? Then that is written down.
@@ -180,14 +188,15 @@ impl Run<'_> {
         })
     }
 
-    /// What people and rules say before it may be part of a candidate.
-    fn admitted(
+    /// A person's word, where it changes the rules; and whether it takes back what others landed.
+    /// Nothing when it may go on.
+    fn asked(
         &mut self,
         scene: &Scene,
         landing: &Landing,
         tip: &Oid,
         paths: &[String],
-    ) -> Result<Admitted, Failure> {
+    ) -> Result<Option<Admitted>, Failure> {
         let guarded = guarded_files(scene, paths);
         if !guarded.is_empty() {
             let (token, id) = (self.token, landing.landing.clone());
@@ -195,16 +204,16 @@ impl Run<'_> {
                 self.decide(|view, context| running::gated(view, token, &id, &guarded, context))?;
             match gated {
                 Gated::Approved => {}
-                Gated::Over => return Ok(Admitted::Held),
+                Gated::Over => return Ok(Some(Admitted::Over)),
                 Gated::Waits { gate } => {
                     let reason = format!("a person must approve it first: {gate}");
                     self.door.told(&Progress::Held { landing: id, reason });
-                    return Ok(Admitted::Held);
+                    return Ok(Some(Admitted::Held));
                 }
                 Gated::Denied { gate, why } => {
                     let words = format!("a person said no ({gate}): {why}");
                     self.returned(&id, &Why::new(Cause::Denied, words))?;
-                    return Ok(Admitted::Returned);
+                    return Ok(Some(Admitted::Over));
                 }
             }
         }
@@ -213,7 +222,7 @@ impl Run<'_> {
             false => self.undone(scene, landing, tip)?,
         };
         if undone.is_empty() {
-            return Ok(Admitted::Yes);
+            return Ok(None);
         }
         let files: BTreeSet<String> = undone.iter().map(|one| one.file.clone()).collect();
         let files: Vec<String> = files.into_iter().collect();
@@ -224,7 +233,7 @@ impl Run<'_> {
             None => format!("it takes back what was landed{whose} in {}", files.join(", ")),
         };
         self.returned(&landing.landing, &Why { files, ..Why::new(Cause::Undo, what) })?;
-        Ok(Admitted::Returned)
+        Ok(Some(Admitted::Over))
     }
 
     /// What it takes back of what others landed since its tree was made.
