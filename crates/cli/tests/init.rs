@@ -65,11 +65,12 @@ fn it_proposes_what_is_there_and_says_what_it_did() {
     insta::assert_snapshot!(out.join("\n"), @r#"
     made  workspace ID
     made  store SQLite VERSION in ROOT/.git/baton/store.db
-    wrote baton.toml: 2 serial, 2 require, 1 append, the rest auto
+    wrote baton.toml: 2 serial, 2 require, 1 append, the rest auto; before landing: cargo
     now   baton.toml is in force
 
     next:
       git add baton.toml                           share the zones
+      baton trust                                  see and allow the checks
       eval "$(baton session start --export)"       begin to work
       baton claim src/                             take what you will edit
       baton status                                 see who holds what

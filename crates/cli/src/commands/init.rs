@@ -330,7 +330,11 @@ fn done_words(done: &Done, colour: bool) -> String {
                 .map(|(count, word)| format!("{count} {word}"))
                 .collect();
             let list = list.join(", ");
-            let _ = writeln!(text, "{} baton.toml: {list}, the rest auto", good("wrote"));
+            let checks = match done.checks.is_empty() {
+                true => String::new(),
+                false => format!("; before landing: {}", done.checks.join(", ")),
+            };
+            let _ = writeln!(text, "{} baton.toml: {list}, the rest auto{checks}", good("wrote"));
         }
         Config::Kept => {
             let _ = writeln!(text, "{}  baton.toml ({} zones)", good("kept"), done.zones.len());
