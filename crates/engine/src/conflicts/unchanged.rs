@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 
 use crate::filesystem;
 use crate::git::{Git, Oid};
@@ -25,6 +25,8 @@ const COARSE_TICK: Duration = Duration::from_secs(3);
 const NAMES_MAX: usize = 2_000_000;
 /// Folders within each other; each is an open descriptor.
 const DEPTH_MAX: usize = 128;
+/// Hashed at once.
+const PIECE_BYTES: usize = 64 * 1024;
 /// Ignored names of one tree that are worth remembering.
 pub(super) const IGNORED_MAX: usize = 20_000;
 /// Files that change what git says of others, so they count even where they are ignored.
@@ -130,6 +132,7 @@ impl Ground<'_> {
         let mut scan = Scan {
             ignored: by_folder(ignored),
             hasher: blake3::Hasher::new(),
+            unhashed: Vec::with_capacity(2 * PIECE_BYTES),
             youngest: 0,
             names_left: NAMES_MAX,
             device: device.to_vec(),
@@ -144,6 +147,7 @@ impl Ground<'_> {
             scan.outside(file)?;
         }
         scan.folder(root, &mut Vec::new(), 0)?;
+        scan.hasher.update(&scan.unhashed);
         let hash = scan.hasher.finalize().to_hex().to_string();
         Some(Mark { hash, youngest: scan.youngest })
     }
@@ -168,6 +172,8 @@ fn by_folder(ignored: &[String]) -> BTreeMap<&[u8], BTreeSet<&[u8]>> {
 struct Scan<'a> {
     ignored: BTreeMap<&'a [u8], BTreeSet<&'a [u8]>>,
     hasher: blake3::Hasher,
+    /// Gathered, since the hash is faster in large pieces.
+    unhashed: Vec<u8>,
     youngest: i128,
     names_left: usize,
     /// Of the root; another file system within the tree may keep time in another way.
@@ -176,7 +182,12 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     fn text(&mut self, text: &[u8]) {
-        self.hasher.update(&text.len().to_le_bytes()).update(text);
+        self.unhashed.extend_from_slice(&text.len().to_le_bytes());
+        self.unhashed.extend_from_slice(text);
+        if self.unhashed.len() >= PIECE_BYTES {
+            self.hasher.update(&self.unhashed);
+            self.unhashed.clear();
+        }
     }
 
     /// A file by its full path, and what it leads to if it is a link; it need not be there.
@@ -196,7 +207,8 @@ impl Scan<'_> {
 
     fn stat(&mut self, stat: &Stat) {
         self.age(stat);
-        let mut bytes = Vec::with_capacity(96);
+        // Of fixed width, so no length is needed.
+        let bytes = &mut self.unhashed;
         bytes.extend_from_slice(&stat.st_dev.to_le_bytes());
         bytes.extend_from_slice(&stat.st_ino.to_le_bytes());
         bytes.extend_from_slice(&stat.st_mode.to_le_bytes());
@@ -207,7 +219,6 @@ impl Scan<'_> {
         bytes.extend_from_slice(&stat.st_mtime_nsec.to_le_bytes());
         bytes.extend_from_slice(&stat.st_ctime.to_le_bytes());
         bytes.extend_from_slice(&stat.st_ctime_nsec.to_le_bytes());
-        self.text(&bytes);
     }
 
     /// Notes until when a change might not show. The time of content can be set by anybody; that
@@ -299,19 +310,39 @@ struct Names {
 impl Names {
     fn of(folder: &OwnedFd) -> Option<Self> {
         let mut names = Self { text: Vec::new(), all: Vec::new() };
-        for entry in Dir::read_from(folder).ok()? {
-            let entry = entry.ok()?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let start = names.text.len();
-            names.text.extend_from_slice(name.to_bytes_with_nul());
-            names.all.push((start, names.text.len(), entry.file_type()));
-        }
+        names.read(folder)?;
         let Self { text, all } = &mut names;
         all.sort_unstable_by(|one, two| text[one.0..one.1].cmp(&text[two.0..two.1]));
         Some(names)
+    }
+
+    /// One list of the kernel's is enough for most folders.
+    #[cfg(target_os = "linux")]
+    fn read(&mut self, folder: &OwnedFd) -> Option<()> {
+        let mut buffer = Vec::with_capacity(32 * 1024);
+        let mut entries = rustix::fs::RawDir::new(folder, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry.ok()?;
+            self.push(entry.file_name(), entry.file_type());
+        }
+        Some(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn read(&mut self, folder: &OwnedFd) -> Option<()> {
+        for entry in rustix::fs::Dir::read_from(folder).ok()? {
+            let entry = entry.ok()?;
+            self.push(entry.file_name(), entry.file_type());
+        }
+        Some(())
+    }
+
+    fn push(&mut self, name: &CStr, kind: FileType) {
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            let start = self.text.len();
+            self.text.extend_from_slice(name.to_bytes_with_nul());
+            self.all.push((start, self.text.len(), kind));
+        }
     }
 
     fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
