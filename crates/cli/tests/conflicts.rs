@@ -9,6 +9,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::harness::{Said, Scratch};
+use crate::landing;
 
 fn tree_of(scratch: &Scratch, leaf: &str) -> PathBuf {
     scratch.folder.path().canonicalize().unwrap().join("repo.trees").join(leaf)
@@ -381,8 +382,9 @@ fn lesson_31_a_hostile_repository_runs_nothing() {
     write("one", "five");
     write("two", "FIVE");
     std::fs::remove_file(&canary).ok();
-    let found = look(&scratch, 1);
+    scratch.baton(&["conflicts", "--json"]);
     assert!(!canary.exists(), "a program of the repository ran");
+    let found = look(&scratch, 1);
     assert!(!pair(&found, "one", "two")["files"].as_array().unwrap().is_empty());
     assert!(!tree_of(&scratch, "one").join("x.rs").exists());
 }
@@ -433,4 +435,67 @@ fn a_watch_shows_what_is_new_and_only_that() {
     assert_eq!(pairs[0]["files"].as_array().unwrap().len(), 2);
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn after_a_landing_whoever_is_concerned_is_told_without_asking() {
+    Scratch::on_each_store(landing::CHECKED, |scratch| {
+        landing::settle(scratch);
+        let (one, two) = two_trees(scratch);
+        put(scratch, "one", "a", "mine\n2\n3\n4\n5\n");
+        landing::branch(scratch, "side", &[("a", "theirs\n2\n3\n4\n5\n")]);
+        scratch.baton(&["land", "side"]).ok();
+        let news = scratch.acts(&one, &["claim", "elsewhere"]).ok();
+        assert!(news.out.contains("1 new finding between one and main"), "{news:?}");
+        let other = scratch.acts(&two, &["claim", "elsewhere-too"]).ok();
+        assert!(!other.out.contains("finding"), "{other:?}");
+        let journal = scratch.baton(&["journal"]).ok().out;
+        assert_eq!(journal.matches("foresaw 1 finding between one and main").count(), 1);
+        let found = look(scratch, 1);
+        assert_eq!(pair(&found, "one", "main")["files"][0]["path"], "a");
+        assert_eq!(found["merged"], 0, "it was looked at when it landed: {found}");
+    });
+}
+
+#[test]
+fn pointers_of_lfs_and_large_files_are_told_by_name() {
+    let scratch = Scratch::workspace();
+    let pointer = |letter: &str| {
+        let oid = letter.repeat(64);
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize 9\n")
+    };
+    let large = |first: &str| format!("fn {first}() {{}}\n{}", "// a long line\n".repeat(90_000));
+    assert!(large("a").len() > 1024 * 1024);
+    scratch.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+    scratch.write("x.bin", &pointer("0"));
+    scratch.write("large.rs", &large("base"));
+    land(&scratch, "base");
+    two_trees(&scratch);
+    // As `git lfs install --local` sets it, but it would leave a trace.
+    let canary = scratch.path("canary");
+    let program = format!("touch {}; cat", canary.display());
+    for key in ["filter.lfs.clean", "filter.lfs.smudge", "merge.lfs.driver"] {
+        scratch.git(&["config", key, &program]);
+    }
+    for (leaf, letter, name) in [("one", "1", "ours"), ("two", "2", "theirs")] {
+        put(&scratch, leaf, "x.bin", &pointer(letter));
+        put(&scratch, leaf, "large.rs", &large(name));
+    }
+    scratch.baton(&["conflicts"]);
+    assert!(!canary.exists(), "a program of the repository ran");
+    let found = look(&scratch, 1);
+    let both = pair(&found, "one", "two");
+    let files: Vec<(&Value, &Value)> = both["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| (&file["path"], &file["kind"]))
+        .collect();
+    let contents = json!("contents");
+    let expected = [(&json!("large.rs"), &contents), (&json!("x.bin"), &contents)];
+    assert_eq!(files, expected, "{both}");
+    assert_eq!(both["files"][0].get("ranges").unwrap_or(&json!([])), &json!([]), "not read");
+    assert!(both.get("broken_calls").is_none_or(|calls| calls == &json!([])), "{both}");
+    let kept = std::fs::read_to_string(tree_of(&scratch, "one").join("x.bin")).unwrap();
+    assert_eq!(kept, pointer("1"));
 }

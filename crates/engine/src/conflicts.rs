@@ -6,6 +6,7 @@
 //! said to be clean only if its two snapshots were merged.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use baton_core::conflicts as rules;
 use baton_core::context::{Actor, Observed};
@@ -38,6 +39,7 @@ mod sides;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod unchanged;
 pub mod undo;
 pub mod watching;
 
@@ -85,7 +87,7 @@ impl Eye {
         let looked = match scene.compare(&clone.git, changed, memory) {
             // A snapshot of before may be gone, for nothing refers to it.
             Err(Failure::Git(_)) => {
-                *memory = Memory::empty();
+                memory.forget_trees();
                 scene.compare(&clone.git, &Changed::Anything, memory)?
             }
             other => other?,
@@ -107,6 +109,8 @@ pub fn after_landing(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Pai
 /// Everything that is known of the trees before they are read.
 #[derive(Debug)]
 struct Scene {
+    /// Git's folder that all trees share.
+    common: PathBuf,
     trees: Vec<Tree>,
     names: Vec<String>,
     /// Who is concerned with each: ids of live sessions, and names.
@@ -134,7 +138,8 @@ impl Scene {
             known.push(known_to(workspace, tree)?);
         }
         let names = names_of(&trees, target.as_ref().map(|(name, _)| name.as_str()));
-        Ok(Self { trees, names, sessions, target, known })
+        let common = clone.dirs.common_dir.clone();
+        Ok(Self { common, trees, names, sessions, target, known })
     }
 
     fn compare(
@@ -143,7 +148,7 @@ impl Scene {
         changed: &Changed,
         memory: &mut Memory,
     ) -> Result<Conflicts, Failure> {
-        let snapshots = standing::read_all(git, &self.trees, changed, memory)?;
+        let snapshots = standing::read_all(git, &self.common, &self.trees, changed, memory)?;
         let mut conflicts = Conflicts {
             target: self.target.as_ref().map(|(name, _)| name.clone()),
             ..Conflicts::default()

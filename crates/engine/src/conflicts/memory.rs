@@ -17,16 +17,27 @@ use super::standing::Stood;
 use crate::git::Oid;
 
 /// Raised when findings are looked for in another way: older ones are then looked for anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// A larger file is not ours.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const FOLDER: &str = "conflicts";
+
+/// A tree as it was last read in full.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Remembered {
+    pub(super) mark: String,
+    pub(super) stood: Stood,
+    /// Names that git ignores, which the mark passes by.
+    pub(super) ignored: Vec<String>,
+}
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Memory {
     version: u32,
     /// By `A B`, the commits of both.
     pairs: BTreeMap<String, Found>,
+    /// By folder: the snapshot of a tree, and by what it is known to be the same still.
+    trees: BTreeMap<String, Remembered>,
     /// By folder: how a tree stood when it was last read. Only as long as somebody watches it.
     #[serde(skip)]
     pub(super) stood: BTreeMap<PathBuf, Stood>,
@@ -69,9 +80,33 @@ impl Memory {
         };
     }
 
+    pub(super) fn remembered(&self, folder: &Path) -> Option<&Remembered> {
+        self.trees.get(folder.to_str()?)
+    }
+
+    /// Remembers a tree that was read in full; nothing when it has no mark.
+    pub(super) fn remember(&mut self, folder: &Path, remembered: Option<Remembered>) {
+        let Some(name) = folder.to_str() else { return };
+        self.changed |= self.trees.get(name) != remembered.as_ref();
+        match remembered {
+            Some(remembered) => self.trees.insert(name.to_owned(), remembered),
+            None => self.trees.remove(name),
+        };
+    }
+
+    /// Every tree is to be read again. What was found between two snapshots stays true.
+    pub(super) fn forget_trees(&mut self) {
+        self.trees.clear();
+        self.stood.clear();
+        self.changed = true;
+    }
+
     /// Keeps what this look used and forgets the rest. That it cannot be kept costs only time.
     pub(super) fn keep(&mut self, common_dir: &Path) {
         let used = std::mem::take(&mut self.used);
+        let (before, stood) = (self.trees.len(), &self.stood);
+        self.trees.retain(|folder, _| stood.contains_key(Path::new(folder)));
+        self.changed |= self.trees.len() != before;
         if !self.changed && used.len() == self.pairs.len() {
             return;
         }

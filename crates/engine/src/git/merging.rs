@@ -53,6 +53,7 @@ pub struct Landed {
 pub struct Work {
     head: Option<Oid>,
     files: Vec<(String, Entry)>,
+    ignored: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -70,12 +71,21 @@ impl Work {
     pub fn head(&self) -> Option<&Oid> {
         self.head.as_ref()
     }
+
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|(path, _)| path.as_str())
+    }
+
+    /// Names that git ignores, folders with a `/` at their end.
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored
+    }
 }
 
 impl Git {
     /// Reads what differs from HEAD in this tree, without the paths in `except`.
     pub fn work(&self, except: &[String]) -> Result<Work, Error> {
-        let status = self.status(&[String::new()])?;
+        let status = self.status_with_ignored()?;
         let head = match status.head {
             Some(known) => known,
             None => self.head()?,
@@ -96,7 +106,7 @@ impl Git {
             };
             files.push((changed.path, entry));
         }
-        Ok(Work { head, files })
+        Ok(Work { head, files, ignored: status.ignored })
     }
 
     fn module_head(&self, folder: &Path) -> Result<Option<Oid>, Error> {

@@ -29,6 +29,8 @@ pub struct Status {
     /// HEAD itself, none before the first commit; unknown if only nested repositories were asked.
     pub head: Option<Option<Oid>>,
     pub changed: Vec<Changed>,
+    /// Names that are ignored, folders with a `/` at their end; only where they were asked for.
+    pub ignored: Vec<String>,
 }
 
 impl Status {
@@ -58,10 +60,20 @@ impl Git {
     /// ones not. A path inside a nested repository is asked of that one; a folder is asked without
     /// the submodules in it. No paths, no answer: it never means everything (that is `""`).
     pub fn status(&self, paths: &[String]) -> Result<Status, Error> {
-        self.status_below(paths, NESTING_MAX)
+        self.status_below(paths, NESTING_MAX, "--ignored=no")
     }
 
-    fn status_below(&self, paths: &[String], nesting_left: usize) -> Result<Status, Error> {
+    /// The same of the whole tree, and what is ignored in it.
+    pub(super) fn status_with_ignored(&self) -> Result<Status, Error> {
+        self.status_below(&[String::new()], NESTING_MAX, "--ignored=matching")
+    }
+
+    fn status_below(
+        &self,
+        paths: &[String],
+        nesting_left: usize,
+        ignored: &'static str,
+    ) -> Result<Status, Error> {
         let root = self.folder();
         let mut changed = Vec::new();
         let mut nested: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -72,7 +84,7 @@ impl Git {
                 None => own.push(path.as_str()),
             }
         }
-        let own = self.own_status(&own)?;
+        let own = self.own_status(&own, ignored)?;
         for one in own.changed {
             match one.path.strip_suffix('/') {
                 // An untracked repository is shown as a folder and nothing more.
@@ -86,17 +98,18 @@ impl Git {
                 continue;
             };
             let inner = Git { place: super::At::Tree(root.join(&folder)), ..self.clone() };
-            let found = inner.status_below(&paths, nesting_left)?.changed.into_iter();
+            let found =
+                inner.status_below(&paths, nesting_left, "--ignored=no")?.changed.into_iter();
             // What is staged there is known there only.
             let outer = found.map(|one| Changed::unstaged(format!("{folder}/{}", one.path)));
             changed.extend(outer);
         }
         changed.sort_by(|one, two| one.path.cmp(&two.path));
         changed.dedup_by(|one, two| one.path == two.path);
-        Ok(Status { head: own.head, changed })
+        Ok(Status { head: own.head, changed, ignored: own.ignored })
     }
 
-    fn own_status(&self, paths: &[&str]) -> Result<Status, Error> {
+    fn own_status(&self, paths: &[&str], ignored: &str) -> Result<Status, Error> {
         let mut status = Status::default();
         if paths.is_empty() {
             return Ok(status);
@@ -107,7 +120,7 @@ impl Git {
                 "--porcelain=v2",
                 "-z",
                 "--untracked-files=all",
-                "--ignored=no",
+                ignored,
                 // Asking a submodule would spawn git there, past the filters switched off here.
                 "--ignore-submodules=dirty",
                 "--no-renames",
@@ -119,6 +132,17 @@ impl Git {
             parse_status(&output, &mut status)?;
         }
         Ok(status)
+    }
+
+    /// Every setting that is in force here, in the order in which git reads them.
+    pub(crate) fn settings(&self) -> Result<Vec<(String, String)>, Error> {
+        let output = self.call("config").options(&["-z", "--list"]).bytes()?;
+        let text = String::from_utf8_lossy(&output);
+        let one = |entry: &str| {
+            let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
+            (key.to_owned(), value.to_owned())
+        };
+        Ok(text.split_terminator('\0').map(one).collect())
     }
 
     /// The filter drivers that the repository itself configures. Status would run them on every
@@ -366,6 +390,12 @@ fn parse_status(output: &[u8], status: &mut Status) -> Result<(), Error> {
             Some(b'1') => 8,
             Some(b'u') => 10,
             Some(b'?') => 1,
+            Some(b'!') => {
+                // One that cannot be named here is merely not known to be ignored.
+                let name = entry.get(2..).and_then(|name| std::str::from_utf8(name).ok());
+                status.ignored.extend(name.map(str::to_owned));
+                continue;
+            }
             Some(b'#') => {
                 if let Some(head) = entry.strip_prefix(b"# branch.oid ") {
                     status.head = Some(oid_in(head));

@@ -194,6 +194,11 @@ pub(super) fn quoted(path: &str) -> String {
 
 /// What is at a path; nothing if it is gone or not a thing git stores.
 pub(super) fn read_exactly(root: &Path, path: &str, left: &mut u64) -> Result<File, Error> {
+    // Behind a folder that became a link is another's file: git says that this one is gone.
+    let mut above = path.match_indices('/').map(|(end, _)| root.join(&path[..end]));
+    if above.any(|folder| folder.is_symlink()) {
+        return Ok(None);
+    }
     let full = root.join(path);
     let io = |source| Error::Io { path: full.clone(), source };
     let metadata = match fs::symlink_metadata(&full) {

@@ -17,7 +17,7 @@ use crate::config::worktree::{COPIES_MAX, stays_within};
 use crate::failure::Failure;
 
 /// In git's own folder of the tree: a hash and a path a line.
-const LIST: &str = "baton-carried";
+pub(crate) const LIST: &str = "baton-carried";
 const FILES_MAX: usize = 10_000;
 const BYTES_MAX: u64 = 1024 * 1024 * 1024;
 

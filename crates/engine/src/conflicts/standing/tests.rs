@@ -1,0 +1,409 @@
+//! Every kind of change is seen, and what did not change is not read again: real git, real files.
+//! The judge is always a look that remembers nothing.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+struct Scratch {
+    folder: tempfile::TempDir,
+    root: PathBuf,
+    memory: Memory,
+}
+
+/// Long enough for everything to be old.
+fn wait() {
+    std::thread::sleep(Duration::from_millis(45));
+}
+
+fn git_in(root: &Path, words: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"]);
+    command.args(["-c", "commit.gpgSign=false"]).args(words).current_dir(root);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+impl Scratch {
+    /// A tree with a bit of everything.
+    fn new(version: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("repo");
+        fs::create_dir(&root).unwrap();
+        let scratch = Self { folder, root, memory: Memory::empty() };
+        scratch.git(&["init", "-q", "-b", "main"]);
+        scratch.git(&["config", "index.version", version]);
+        scratch.write(".gitignore", "*.log\ntarget/\nown/*\n");
+        scratch.write("a", "aaaa\n");
+        scratch.write("in/b", "bbbb\n");
+        scratch.write("in/deep/c", "cccc\n");
+        scratch.write("target/kept", "kept\n");
+        symlink("a", scratch.root.join("link")).unwrap();
+        scratch.git(&["add", "-A"]);
+        scratch.git(&["add", "-f", "target/kept"]);
+        scratch.git(&["commit", "-qm", "first"]);
+        scratch.write("new", "untracked\n");
+        scratch.write("untracked/one", "1\n");
+        scratch.write("known.log", "ignored\n");
+        scratch.write("target/built/x", "ignored\n");
+        scratch.write("own/.gitignore", "*\n");
+        scratch.write("self/.gitignore", "*\n");
+        scratch.write("self/hidden", "ignored\n");
+        fs::create_dir(scratch.root.join("empty")).unwrap();
+        scratch
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        git_in(&self.root, words)
+    }
+
+    /// The snapshot, and whether the tree was not read for it.
+    fn look_with(&self, memory: &mut Memory) -> (Oid, bool) {
+        let git = Git::in_tree(&self.root).unwrap();
+        let common = self.root.join(".git");
+        let linked = git.trees().unwrap().remove(0);
+        let tree = Tree {
+            id: None,
+            record: None,
+            path: self.root.clone(),
+            admin: Some(common.clone()),
+            linked: Some(linked),
+            main: true,
+        };
+        let looker = Looker { common: &common, settings: Settings::of(&git), memory };
+        let look = looker.look(&tree);
+        let proven = matches!(look, Look::AsBefore(_));
+        let trees = [tree];
+        let snapshot = settle(&git, &trees, vec![Some(look)], memory).unwrap().remove(0).unwrap();
+        (snapshot.commit.unwrap(), proven)
+    }
+
+    fn look(&mut self) -> (Oid, bool) {
+        let mut memory = std::mem::replace(&mut self.memory, Memory::empty());
+        let looked = self.look_with(&mut memory);
+        self.memory = memory;
+        let judge = self.look_with(&mut Memory::empty());
+        assert!(!judge.1);
+        assert_eq!(looked.0, judge.0, "proven: {}", looked.1);
+        looked
+    }
+
+    /// Remembers the tree as it is, surely.
+    fn settle(&mut self) -> Oid {
+        wait();
+        self.look();
+        let (commit, proven) = self.look();
+        assert!(proven, "nothing changed: {:?}", self.memory);
+        commit
+    }
+}
+
+/// What is done to a tree, by the name of it.
+type Deed = (&'static str, fn(&Scratch));
+
+/// Each gives another snapshot.
+const CHANGES: &[Deed] = &[
+    ("an edit of the same size", |s| s.write("a", "AAAA\n")),
+    ("an edit whose time is set back", |s| {
+        let before = fs::metadata(s.path("in/b")).unwrap().modified().unwrap();
+        s.write("in/b", "BBBB\n");
+        let file = fs::File::options().write(true).open(s.path("in/b")).unwrap();
+        file.set_modified(before).unwrap();
+    }),
+    ("a new file", |s| s.write("other", "x\n")),
+    ("a new file in a folder without any", |s| s.write("empty/x", "x\n")),
+    ("a new file in an untracked folder", |s| s.write("untracked/two", "2\n")),
+    ("an edit in an untracked folder", |s| s.write("untracked/one", "2\n")),
+    ("an edit of a tracked file in an ignored folder", |s| s.write("target/kept", "KEPT\n")),
+    ("a file that is gone", |s| fs::remove_file(s.path("in/deep/c")).unwrap()),
+    ("an untracked file that is gone", |s| fs::remove_file(s.path("new")).unwrap()),
+    ("a file that may be run", |s| {
+        fs::set_permissions(s.path("a"), fs::Permissions::from_mode(0o755)).unwrap();
+    }),
+    ("another name", |s| fs::rename(s.path("a"), s.path("z")).unwrap()),
+    ("another name for a folder", |s| fs::rename(s.path("in"), s.path("out")).unwrap()),
+    ("one file in the place of another", |s| {
+        s.write("target/built/b", "BBBB\n");
+        fs::rename(s.path("target/built/b"), s.path("in/b")).unwrap();
+    }),
+    ("a link to elsewhere", |s| {
+        fs::remove_file(s.path("link")).unwrap();
+        symlink("b", s.path("link")).unwrap();
+    }),
+    ("a folder in the place of a file", |s| {
+        fs::remove_file(s.path("a")).unwrap();
+        s.write("a/x", "x\n");
+    }),
+    ("a link in the place of a folder", |s| {
+        fs::rename(s.path("in"), s.path("target/built/in")).unwrap();
+        symlink("target/built/in", s.path("in")).unwrap();
+    }),
+    ("a folder in the place of an ignored file", |s| {
+        s.write(".git/info/exclude", "!known.log/\n");
+        fs::remove_file(s.path("known.log")).unwrap();
+        s.write("known.log/x", "x\n");
+        s.write(".gitignore", "*.log\n!known.log/\ntarget/\nown/*\n");
+    }),
+    ("a commit", |s| {
+        s.git(&["commit", "-qam", "empty", "--allow-empty"]);
+    }),
+    ("a commit of what was there", |s| {
+        s.git(&["add", "new"]);
+        s.git(&["commit", "-qm", "new"]);
+    }),
+    ("another branch", |s| {
+        s.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+        s.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+        s.write("a", "other\n");
+    }),
+    ("another tip without a look at the files", |s| {
+        let tree = s.git(&["rev-parse", "HEAD^{tree}"]);
+        let made = s.git(&["commit-tree", "-p", "HEAD", "-m", "x", tree.trim()]);
+        s.git(&["update-ref", "refs/heads/main", made.trim()]);
+    }),
+    ("rules that ignore less", |s| s.write(".gitignore", "target/\nown/*\n")),
+    ("rules that ignore more", |s| s.write(".gitignore", "*.log\ntarget/\nown/*\nnew\n")),
+    ("ignored rules that ignore less", |s| s.write("self/.gitignore", "*\n!hidden\n")),
+    ("rules of the repository alone", |s| s.write(".git/info/exclude", "new\n")),
+    ("a setting that names other rules", |s| {
+        let rules = s.folder.path().join("rules");
+        fs::write(&rules, "new\n").unwrap();
+        s.git(&["config", "core.excludesFile", rules.to_str().unwrap()]);
+    }),
+];
+
+#[test]
+fn every_change_is_seen() {
+    for version in ["2", "4"] {
+        for (what, change) in CHANGES {
+            let mut scratch = Scratch::new(version);
+            let before = scratch.settle();
+            change(&scratch);
+            let (after, proven) = scratch.look();
+            assert!(!proven && after != before, "{what}");
+            // And at once again, for what is young proves nothing.
+            assert_eq!(scratch.look().0, after, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_matter_is_not_read_again() {
+    let harmless: &[Deed] = &[
+        ("an ignored file that is known", |s| s.write("known.log", "more\n")),
+        ("an ignored file that is gone", |s| fs::remove_file(s.path("known.log")).unwrap()),
+        ("anything in an ignored folder", |s| s.write("target/built/deep/y", "y\n")),
+        ("a file that is read", |s| {
+            fs::read(s.path("a")).unwrap();
+        }),
+        ("a branch elsewhere", |s| {
+            s.git(&["branch", "elsewhere"]);
+        }),
+    ];
+    for (what, change) in harmless {
+        let mut scratch = Scratch::new("2");
+        let before = scratch.settle();
+        change(&scratch);
+        assert_eq!(scratch.look(), (before, true), "{what}");
+    }
+    // These are read again, and nothing is found.
+    let idle: &[Deed] = &[
+        ("a new ignored file", |s| s.write("fresh.log", "x\n")),
+        ("a touched file", |s| s.write("a", "aaaa\n")),
+        ("a staged file", |s| {
+            s.git(&["add", "new"]);
+        }),
+        ("a file that git is told not to look at", |s| {
+            s.git(&["update-index", "--assume-unchanged", "a"]);
+        }),
+    ];
+    for (what, change) in idle {
+        let mut scratch = Scratch::new("2");
+        let before = scratch.settle();
+        change(&scratch);
+        assert_eq!(scratch.look(), (before, false), "{what}");
+        scratch.settle();
+    }
+}
+
+#[test]
+fn indexes_of_every_kind_are_good_enough() {
+    for words in [
+        &["update-index", "--split-index"][..],
+        &["update-index", "--skip-worktree", "in/b"],
+        &["update-index", "--index-version", "3"],
+        &["config", "index.skipHash", "true"],
+        &["config", "core.fileMode", "false"],
+    ] {
+        let mut scratch = Scratch::new("2");
+        scratch.git(words);
+        let before = scratch.settle();
+        scratch.write("a", "AAAA\n");
+        let (after, proven) = scratch.look();
+        assert!(!proven && after != before, "{words:?}");
+    }
+}
+
+#[test]
+fn young_and_nested_trees_prove_nothing() {
+    let mut scratch = Scratch::new("2");
+    wait();
+    scratch.write("a", "now\n");
+    scratch.look();
+    assert!(scratch.memory.remembered(&scratch.root).is_none(), "it may change in the same tick");
+    scratch.settle();
+    // A name that went at this very moment, and left nothing that is young but its folder.
+    fs::remove_file(scratch.path("in/deep/c")).unwrap();
+    scratch.look();
+    assert!(scratch.memory.remembered(&scratch.root).is_none());
+    scratch.settle();
+    // Taken out of the index only, an ignored file is still part of the snapshot.
+    scratch.git(&["rm", "-q", "--cached", "target/kept"]);
+    wait();
+    let (before, _) = scratch.look();
+    scratch.write("target/kept", "KEPT\n");
+    assert_ne!(scratch.look().0, before);
+    scratch.git(&["add", "-f", "target/kept"]);
+    scratch.settle();
+    // A repository within has its own HEAD and index.
+    let inner = scratch.path("inner");
+    fs::create_dir(&inner).unwrap();
+    git_in(&inner, &["init", "-q"]);
+    fs::write(inner.join("x"), "x\n").unwrap();
+    wait();
+    scratch.look();
+    assert!(!scratch.look().1);
+}
+
+#[test]
+fn a_setting_of_one_branch_is_asked_of_the_tree() {
+    let mut scratch = Scratch::new("2");
+    let (rules, more) = (scratch.folder.path().join("rules"), scratch.folder.path().join("more"));
+    fs::write(&rules, "new\n").unwrap();
+    fs::write(&more, format!("[core]\nexcludesFile = {}\n", rules.display())).unwrap();
+    scratch.git(&["config", "includeIf.onbranch:side.path", more.to_str().unwrap()]);
+    let before = scratch.settle();
+    scratch.git(&["symbolic-ref", "HEAD", "refs/heads/side"]);
+    scratch.git(&["update-ref", "refs/heads/side", "main"]);
+    let (side, proven) = scratch.look();
+    assert!(!proven && side != before);
+    scratch.settle();
+    fs::write(&rules, "nothing\n").unwrap();
+    assert_eq!(scratch.look(), (before, false));
+}
+
+/// One step of a random history.
+#[derive(Clone, Debug)]
+enum Step {
+    Write(usize, u8),
+    Remove(usize),
+    Rename(usize, usize),
+    Mode(usize, bool),
+    SetBack(usize, u8),
+    Stage,
+    Commit,
+    Reset,
+    Ignore(u8),
+    Wait,
+    Look,
+}
+
+const FILES: &[&str] = &[
+    "a",
+    "in/b",
+    "in/deep/c",
+    "new",
+    "untracked/one",
+    "known.log",
+    "in/fresh.log",
+    "target/kept",
+    "target/built/x",
+    "empty/later",
+    "self/hidden",
+];
+
+impl Step {
+    fn any() -> impl Strategy<Value = Self> {
+        let file = || 0..FILES.len();
+        prop_oneof![
+            4 => (file(), any::<u8>()).prop_map(|(file, text)| Self::Write(file, text)),
+            2 => file().prop_map(Self::Remove),
+            2 => (file(), file()).prop_map(|(one, two)| Self::Rename(one, two)),
+            1 => (file(), any::<bool>()).prop_map(|(file, run)| Self::Mode(file, run)),
+            2 => (file(), any::<u8>()).prop_map(|(file, text)| Self::SetBack(file, text)),
+            1 => Just(Self::Stage),
+            1 => Just(Self::Commit),
+            1 => Just(Self::Reset),
+            1 => (0..3u8).prop_map(Self::Ignore),
+            3 => Just(Self::Wait),
+            6 => Just(Self::Look),
+        ]
+    }
+
+    fn act(&self, scratch: &mut Scratch) {
+        let path = |file: &usize| scratch.path(FILES[*file]);
+        match self {
+            Self::Write(file, text) => scratch.write(FILES[*file], &format!("{text:04}\n")),
+            Self::Remove(file) => drop(fs::remove_file(path(file))),
+            Self::Rename(one, two) => {
+                fs::create_dir_all(path(two).parent().unwrap()).unwrap();
+                drop(fs::rename(path(one), path(two)));
+            }
+            Self::Mode(file, run) => {
+                let mode = fs::Permissions::from_mode(if *run { 0o755 } else { 0o644 });
+                drop(fs::set_permissions(path(file), mode));
+            }
+            Self::SetBack(file, text) => {
+                let Ok(before) = fs::metadata(path(file)).and_then(|data| data.modified()) else {
+                    return;
+                };
+                scratch.write(FILES[*file], &format!("{text:04}\n"));
+                let opened = fs::File::options().write(true).open(path(file)).unwrap();
+                opened.set_modified(before).unwrap();
+            }
+            Self::Stage => drop(scratch.git(&["add", "-A"])),
+            Self::Commit => drop(scratch.git(&["commit", "-qam", "x", "--allow-empty"])),
+            Self::Reset => drop(scratch.git(&["reset", "-q", "--hard"])),
+            Self::Ignore(which) => {
+                let rules = ["*.log\ntarget/\n", "target/\nempty/\n", "*.log\nuntracked/\n"];
+                scratch.write(".gitignore", rules[usize::from(*which)]);
+            }
+            Self::Wait => wait(),
+            // It compares with a look that remembers nothing.
+            Self::Look => drop(scratch.look()),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_look_that_remembers_sees_what_one_that_does_not_sees(
+        steps in proptest::collection::vec(Step::any(), 5..40),
+    ) {
+        let mut scratch = Scratch::new("4");
+        for step in &steps {
+            step.act(&mut scratch);
+        }
+        wait();
+        scratch.look();
+        scratch.look();
+    }
+}
