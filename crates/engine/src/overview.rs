@@ -8,11 +8,12 @@ use baton_core::claim::Holder;
 use baton_core::context::{Actor, Context, Life, Observed};
 use baton_core::gate::{self, Gate};
 use baton_core::id::{ClaimId, SessionId};
+use baton_core::landing::{self, Landing};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::scene::{self, Scene};
 use baton_core::time::Moment;
-use baton_core::view::{View, get};
+use baton_core::view::{View, get, scan};
 use baton_core::waiting::{self, Waiter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ use crate::{api, config};
 
 /// So many open gates are shown.
 const GATES_SHOWN_MAX: u32 = 200;
+/// So many landings in line are shown.
+const LANDINGS_SHOWN_MAX: u32 = 200;
 /// So many run-out claims are looked at for uncommitted changes: each costs a call of git.
 const DIRTY_LOOKED_AT_MAX: usize = 20;
 
@@ -41,6 +44,8 @@ pub struct Overview {
     pub claims: Vec<ListedClaim>,
     pub queue: Vec<InQueue>,
     pub tasks: TasksAtAGlance,
+    /// Branches that wait to land, in their order.
+    pub landings: Vec<Landing>,
     pub store: Info,
 }
 
@@ -82,6 +87,9 @@ pub fn overview(workspace: &mut Workspace) -> Result<Overview, Failure> {
                 waiters.iter().map(|waiter| in_queue(view, waiter, context)).collect();
             Ok((context.now, queue?))
         })?;
+    let landings = workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        Ok(scan(view, landing::all_of(landing::OPEN, LANDINGS_SHOWN_MAX))?)
+    })?;
     let mut matters = gate_matters(workspace)?;
     matters.extend(policy_matters(workspace)?);
     matters.extend(dirty_matters(workspace, &claims)?);
@@ -93,7 +101,7 @@ pub fn overview(workspace: &mut Workspace) -> Result<Overview, Failure> {
     }));
     let tasks = at_a_glance(workspace)?;
     let store = copies::info(workspace)?;
-    Ok(Overview { now, matters, sessions: seats, claims, queue, tasks, store })
+    Ok(Overview { now, matters, sessions: seats, claims, queue, tasks, landings, store })
 }
 
 fn in_queue(view: &dyn View, waiter: &Waiter, context: &Context) -> Result<InQueue, Refusal> {

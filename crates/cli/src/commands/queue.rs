@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 
 use baton_core::id::LandingId;
-use baton_core::landing::{Landing, State};
+use baton_core::landing::{Cause, Landing, State};
 use baton_core::landings::{Changed, Standing};
 use baton_engine::api::landings as api;
 use baton_engine::landing::{self, Door, Listed, Progress, Reply};
@@ -269,7 +269,19 @@ fn land_words(reply: &Reply, colour: bool) -> String {
         State::Returned => {
             let _ = writeln!(text, "{}", outcome(landing, colour));
             details(landing, &mut text);
-            let _ = writeln!(text, "next: mend it, baton commit, then baton land");
+            let target = shown(&landing.target);
+            let next = match landing.cause {
+                Some(Cause::Conflict) => {
+                    format!("git merge {target} in its tree, mend the conflict, then baton land")
+                }
+                Some(Cause::Undo) => {
+                    "look at what it takes back; if that is meant: baton land --takes-back"
+                        .to_owned()
+                }
+                Some(Cause::Claims) => "baton claims, to see who holds it".to_owned(),
+                _ => "mend it, baton commit, then baton land".to_owned(),
+            };
+            let _ = writeln!(text, "next: {next}");
         }
     }
     if !reply.uncommitted.is_empty() {

@@ -4,6 +4,7 @@
 //! painted, so that no colour is left open, and text of agents is escaped before it is measured.
 
 use baton_core::claim::Mode;
+use baton_core::landing::Landing;
 use baton_core::time::Moment;
 use baton_engine::copies::Info;
 use baton_engine::listing::ListedClaim;
@@ -68,6 +69,7 @@ pub(super) fn draw(overview: &Overview, size: Size, colour: bool) -> Vec<String>
         tasks(&overview.tasks, overview.now),
         claims(&overview.claims, overview.now),
         queue(&overview.queue, overview.now),
+        landings(&overview.landings, overview.now),
     ];
     fit(&mut sections, size.height);
     let mut lines = vec![cut(&heading(overview), size.width)];
@@ -84,14 +86,14 @@ pub(super) fn draw(overview: &Overview, size: Size, colour: bool) -> Vec<String>
 }
 
 /// Cuts the longest list until all fits; what waits for a person last.
-fn fit(sections: &mut [Section; 5], height: Option<usize>) {
+fn fit(sections: &mut [Section; 6], height: Option<usize>) {
     let Some(height) = height else {
         sections.iter_mut().for_each(|section| section.cap = section.cap.min(ROWS_MAX));
         return;
     };
     // The heading, the line that nothing waits, the store's line and its gap.
     let fixed = if sections[0].rows.is_empty() { 4 } else { 3 };
-    let total = |sections: &[Section; 5]| -> usize {
+    let total = |sections: &[Section; 6]| -> usize {
         fixed + sections.iter().map(Section::height).sum::<usize>()
     };
     while total(sections) > height {
@@ -274,6 +276,28 @@ fn tasks(tasks: &TasksAtAGlance, now: Moment) -> Section {
         cap: rows.len(),
         rows,
         more: "baton task list",
+    }
+}
+
+fn landings(landings: &[Landing], now: Moment) -> Section {
+    let row = |landing: &Landing| {
+        let cells = vec![
+            landing.landing.to_string(),
+            landing.state.name().to_owned(),
+            name(&landing.by),
+            format!("{} ago", now.since(landing.since)),
+            shown(&landing.branch),
+            landing.reason.as_deref().map(shown).unwrap_or_default(),
+        ];
+        (cells, None)
+    };
+    let rows: Vec<_> = landings.iter().map(row).collect();
+    Section {
+        title: "Waiting to land".to_owned(),
+        headings: vec!["ID", "STATE", "WHO", "SINCE", "BRANCH", "WHY"],
+        cap: rows.len(),
+        rows,
+        more: "baton queue list",
     }
 }
 
