@@ -1,8 +1,8 @@
 //! The snapshots of live trees, read side by side.
 //!
-//! Owns the way from folders to commits. A tree that is watched, or has the mark it had, and did
-//! not change is not read again. Invariant: nothing is written to a tree, and one that cannot be read is said to be
-//! unseen, never clean.
+//! Owns the way from folders to commits. A tree that is watched and did not change, or has the
+//! mark it had, is not read again. Invariant: nothing is written to a tree, and one that cannot be
+//! read is said to be unseen, never clean.
 
 use std::collections::BTreeSet;
 use std::path::Path;

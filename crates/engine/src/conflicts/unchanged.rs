@@ -146,7 +146,7 @@ impl Ground<'_> {
         for file in own.iter().chain(&shared).chain(&link).chain(&settings.files) {
             scan.outside(file)?;
         }
-        scan.folder(root, &mut Vec::new(), 0)?;
+        scan.folder(&root, &mut Vec::new(), 0)?;
         scan.hasher.update(&scan.unhashed);
         let hash = scan.hasher.finalize().to_hex().to_string();
         Some(Mark { hash, youngest: scan.youngest })
@@ -233,14 +233,14 @@ impl Scan<'_> {
 
     /// Everything in an open folder and below. A name that is gone between the list and its stat
     /// is a change in progress: no mark.
-    fn folder(&mut self, folder: OwnedFd, path: &mut Vec<u8>, depth: usize) -> Option<()> {
-        let stat = fstat(&folder).ok()?;
+    fn folder(&mut self, folder: &OwnedFd, path: &mut Vec<u8>, depth: usize) -> Option<()> {
+        let stat = fstat(folder).ok()?;
         if depth > DEPTH_MAX || stat.st_dev.to_le_bytes() != self.device[..] {
             return None;
         }
         // Its own time tells of names that went or came just now.
         self.age(&stat);
-        let names = Names::of(&folder)?;
+        let names = Names::of(folder)?;
         self.names_left = self.names_left.checked_sub(names.all.len())?;
         let ignored = self.ignored.get(path.as_slice()).cloned().unwrap_or_default();
         for (name, kind) in names.iter() {
@@ -260,7 +260,7 @@ impl Scan<'_> {
             if kind == FileType::Directory {
                 let passed = !ignored.is_empty() && ignored.contains(&*[bytes, b"/"].concat());
                 if !passed {
-                    self.inner(&folder, name, path, depth)?;
+                    self.inner(folder, name, path, depth)?;
                 }
             } else if !ignored.contains(bytes) || RULES.contains(&bytes) {
                 let found = match stat {
@@ -289,7 +289,7 @@ impl Scan<'_> {
         path.extend_from_slice(name.to_bytes());
         self.text(name.to_bytes());
         self.text(b"in");
-        self.folder(inner, path, depth + 1)?;
+        self.folder(&inner, path, depth + 1)?;
         self.text(b"out");
         path.truncate(length);
         Some(())

@@ -2,7 +2,7 @@
 //! The judge is always a look that remembers nothing.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -73,19 +73,37 @@ impl Scratch {
         git_in(&self.root, words)
     }
 
+    fn tree(&self) -> Tree {
+        let git = Git::in_tree(&self.root).unwrap();
+        Tree {
+            id: None,
+            record: None,
+            path: self.root.clone(),
+            admin: Some(self.root.join(".git")),
+            linked: Some(git.trees().unwrap().remove(0)),
+            main: true,
+        }
+    }
+
+    /// Does the tree as it is now prove something to a look that began so long after the last
+    /// change of this file or folder?
+    fn proves(&self, name: &str, after: Duration) -> bool {
+        let (git, common, memory) =
+            (Git::in_tree(&self.root).unwrap(), self.root.join(".git"), Memory::empty());
+        let looker = Looker { common: &common, settings: Settings::of(&git), memory: &memory };
+        let tree = self.tree();
+        let mark = looker.ground(&tree).unwrap().mark(&[]).unwrap();
+        let data = fs::metadata(self.path(name)).unwrap();
+        let since =
+            Duration::new(data.ctime().try_into().unwrap(), data.ctime_nsec().try_into().unwrap());
+        mark.is_older_than(SystemTime::UNIX_EPOCH + since + after)
+    }
+
     /// The snapshot, and whether the tree was not read for it.
     fn look_with(&self, memory: &mut Memory) -> (Oid, bool) {
         let git = Git::in_tree(&self.root).unwrap();
         let common = self.root.join(".git");
-        let linked = git.trees().unwrap().remove(0);
-        let tree = Tree {
-            id: None,
-            record: None,
-            path: self.root.clone(),
-            admin: Some(common.clone()),
-            linked: Some(linked),
-            main: true,
-        };
+        let tree = self.tree();
         let looker = Looker { common: &common, settings: Settings::of(&git), memory };
         let look = looker.look(&tree);
         let proven = matches!(look, Look::AsBefore(_));
@@ -265,13 +283,13 @@ fn young_and_nested_trees_prove_nothing() {
     let mut scratch = Scratch::new("2");
     wait();
     scratch.write("a", "now\n");
-    scratch.look();
-    assert!(scratch.memory.remembered(&scratch.root).is_none(), "it may change in the same tick");
-    scratch.settle();
+    let tick = Duration::from_millis(20);
+    assert!(!scratch.proves("a", Duration::ZERO), "it may change in the same tick");
+    assert!(!scratch.proves("a", tick) && scratch.proves("a", tick * 2));
+    wait();
     // A name that went at this very moment, and left nothing that is young but its folder.
     fs::remove_file(scratch.path("in/deep/c")).unwrap();
-    scratch.look();
-    assert!(scratch.memory.remembered(&scratch.root).is_none());
+    assert!(!scratch.proves("in/deep", tick) && scratch.proves("in/deep", tick * 2));
     scratch.settle();
     // Taken out of the index only, an ignored file is still part of the snapshot.
     scratch.git(&["rm", "-q", "--cached", "target/kept"]);
@@ -392,7 +410,11 @@ impl Step {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        max_shrink_iters: 40,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_look_that_remembers_sees_what_one_that_does_not_sees(
