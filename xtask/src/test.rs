@@ -69,6 +69,7 @@ fn all(options: &Options, steps: &mut Steps) -> Result<(), Failure> {
     let mut database = None;
     steps.step("postgres", || {
         install::rust_components()?;
+        install::pre_commit();
         database = own_cluster()?;
         Ok(Ended::Passed)
     })?;

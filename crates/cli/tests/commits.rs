@@ -164,6 +164,50 @@ fn what_others_edit_and_stage_while_a_hook_runs_is_theirs_byte_for_byte() {
     assert_eq!(status, "MM README.md\nA  new.txt\n M src/a.rs\n");
 }
 
+/// Runs its hook only when it is told to, through the framework that many repositories use.
+const FRAMEWORK: &str = "repos:
+- repo: local
+  hooks:
+  - id: slow
+    name: slow
+    entry: sh -c 'touch $HOME/running; while [ ! -e $HOME/go ]; do sleep 0.02; done'
+    language: system
+    pass_filenames: false
+";
+
+#[test]
+fn lesson_35_the_real_pre_commit_framework_harms_nobody_who_edits_meanwhile() {
+    if std::process::Command::new("pre-commit").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "pre-commit is missing");
+        eprintln!("left out: pre-commit is not installed");
+        return;
+    }
+    let scratch = workspace();
+    scratch.write(".pre-commit-config.yaml", FRAMEWORK);
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "hooks"]);
+    let mut install = std::process::Command::new("pre-commit");
+    scratch.clean(&mut install);
+    let installed = install.arg("install").current_dir(scratch.root()).output().unwrap();
+    assert!(installed.status.success(), "{installed:?}");
+    let alice = scratch.session("alice");
+    scratch.write("src/a.rs", "fn a() { 1 }\n");
+    scratch.write("README.md", "# In flight before\n");
+    let commit = scratch.begins(&alice, &["commit", "-m", "slow", "src/a.rs", "--json"]);
+    until("the hook does not run", || scratch.path("home/running").exists());
+    // The framework would have stashed what is not staged; it is where it was, and goes on.
+    assert_eq!(read(&scratch, "README.md"), "# In flight before\n");
+    scratch.write("README.md", "# In flight during\n");
+    scratch.write("new.txt", "new\n");
+    scratch.git(&["add", "new.txt"]);
+    std::fs::write(scratch.path("home/go"), "").unwrap();
+    let said = Said::from(commit.wait_with_output().unwrap()).ok().json();
+    assert_eq!(said["paths"], serde_json::json!(["src/a.rs"]));
+    assert_eq!(at_head(&scratch, "src/a.rs"), "fn a() { 1 }\n");
+    assert_eq!(read(&scratch, "README.md"), "# In flight during\n");
+    assert_eq!(scratch.git(&["status", "--porcelain"]), " M README.md\nA  new.txt\n");
+}
+
 #[test]
 fn a_commit_of_others_during_a_hook_is_built_upon() {
     let scratch = workspace();

@@ -9,6 +9,7 @@ use baton_core::landings::claims::Lost;
 use baton_core::landings::running::{self, Part};
 use baton_core::landings::{self, Enqueue, Refused, Why};
 use baton_core::refusal::Refusal;
+use baton_core::time::Span;
 
 use crate::world::{START, World, resources};
 
@@ -158,6 +159,36 @@ fn what_went_back_is_told_once_and_may_come_again() {
         .unwrap();
     assert_eq!(again.landing.landing.as_str(), "l2");
     assert_eq!(again.notices.len(), 1, "ann hears of it");
+    world.audit();
+}
+
+#[test]
+fn s4_what_was_lost_to_another_lands_only_upon_what_that_one_landed() {
+    let (mut world, ann) = (World::with(["ann", "bob"]), "ann");
+    world.claim(ann, ["one.rs"]).granted();
+    world.pass(Span::hours(5));
+    world.acts("bob");
+    world.claim("bob", ["one.rs"]).granted();
+    let bobs = Enqueue { paths: vec!["one.rs".to_owned()], ..enqueue("bobs", TIP) };
+    let bobs = queued(&mut world, "bob", &bobs);
+    let anns = enqueue("one", NEWER);
+    let tries = |world: &mut World, request: &Enqueue| {
+        let context = world.context(Some(ann));
+        let tried =
+            world.decide(context, |view, context| landings::enqueue(view, request, context));
+        tried.map(|_| ())
+    };
+    assert!(matches!(refused(tries(&mut world, &anns)), Refused::Held { .. }), "bob holds it now");
+    let token = begins(&mut world, &[]).unwrap().token;
+    move_begins(&mut world, token, &bobs, TIP).unwrap();
+    let context = world.context(None);
+    world.decide(context, |view, context| running::landed(view, token, None, context)).unwrap();
+    world.release("bob", ["one.rs"]).unwrap();
+    let lost = refused(tries(&mut world, &anns));
+    assert!(matches!(&lost, Refused::Lost { to, .. } if to.name == "bob"), "{lost:?}");
+    // Another file was never lost; and upon what bob landed it may land.
+    tries(&mut world, &enqueue("other", NEWER)).unwrap();
+    tries(&mut world, &Enqueue { contains: vec!["33".to_owned()], ..anns }).unwrap();
     world.audit();
 }
 

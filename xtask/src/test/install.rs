@@ -34,6 +34,18 @@ pub(crate) fn postgres() -> Result<(), Failure> {
     )
 }
 
+/// The framework by which many repositories run their commit hooks. One test needs it; where it
+/// cannot be installed that test says so, and only CI insists.
+pub(crate) fn pre_commit() {
+    if ask(Command::new("pre-commit").arg("--version")).is_some() {
+        return;
+    }
+    let installed = packages("pre-commit", &["pre-commit"], "install pre-commit");
+    if installed.is_err() {
+        println!("  pre-commit is missing: one test of commit hooks is left out");
+    }
+}
+
 /// Packages of Debian and Ubuntu; `next` is what to do where we cannot.
 pub(crate) fn packages(
     what: &'static str,
