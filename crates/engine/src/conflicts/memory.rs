@@ -45,6 +45,10 @@ pub(super) struct Memory {
     used: BTreeMap<String, Found>,
     #[serde(skip)]
     changed: bool,
+    /// There was nothing to remember. A first look takes no marks: they cost as much as a look, and
+    /// only whoever looks again has use for them.
+    #[serde(skip)]
+    pub(super) first: bool,
 }
 
 impl Memory {
@@ -53,10 +57,11 @@ impl Memory {
     }
 
     pub(super) fn load(common_dir: &Path) -> Self {
-        let Some(text) = read(&file(common_dir)) else { return Self::empty() };
+        let first = || Self { first: true, ..Self::empty() };
+        let Some(text) = read(&file(common_dir)) else { return first() };
         match serde_json::from_slice::<Self>(&text) {
             Ok(memory) if memory.version == VERSION => memory,
-            _ => Self::empty(),
+            _ => first(),
         }
     }
 

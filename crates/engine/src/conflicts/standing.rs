@@ -50,7 +50,7 @@ pub(super) fn read_all(
         }
     };
     let known: Vec<Option<Stood>> = trees.iter().map(as_before).collect();
-    let settings = match known.iter().all(Option::is_some) {
+    let settings = match known.iter().all(Option::is_some) || std::mem::take(&mut memory.first) {
         true => None,
         false => Settings::of(git),
     };
@@ -103,7 +103,8 @@ impl Looker<'_> {
         let began = SystemTime::now();
         let admin = tree.admin.as_deref();
         let carried = admin.map(|admin| Carried::look(&tree.path, admin)).unwrap_or_default();
-        let work = Git::in_tree(&tree.path).and_then(|git| git.work(&carried.same));
+        let work = Git::in_tree(&tree.path)
+            .and_then(|git| git.work(&carried.same, self.settings.is_some()));
         let mark = match (&ground, &work) {
             (Some(ground), Ok(work)) => marked(ground, work, began),
             _ => None,

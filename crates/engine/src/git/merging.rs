@@ -84,8 +84,11 @@ impl Work {
 
 impl Git {
     /// Reads what differs from HEAD in this tree, without the paths in `except`.
-    pub fn work(&self, except: &[String]) -> Result<Work, Error> {
-        let status = self.status_with_ignored()?;
+    pub fn work(&self, except: &[String], with_ignored: bool) -> Result<Work, Error> {
+        let status = match with_ignored {
+            true => self.status_with_ignored()?,
+            false => self.status(&[String::new()])?,
+        };
         let head = match status.head {
             Some(known) => known,
             None => self.head()?,
