@@ -11,6 +11,7 @@ mod desk;
 #[cfg(any(target_env = "musl", all(test, target_os = "linux")))]
 mod heap;
 mod news;
+mod onlooker;
 mod render;
 mod signals;
 mod words;

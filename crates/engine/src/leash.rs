@@ -35,6 +35,21 @@ pub(crate) fn command(words: &[String]) -> Command {
     command
 }
 
+/// What proves a session or a person, and must not reach a command that acts for nobody.
+const KEPT_BACK: [&str; 3] = ["BATON_SESSION", "BATON_PERSON_TOKEN_FILE", "BATON_AGENT"];
+
+/// The command acts for nobody, and its git for the folder it runs in: the surroundings of a hook
+/// would send it into another repository.
+pub(crate) fn for_nobody(command: &mut Command) {
+    let git = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("GIT_");
+    for name in std::env::vars_os().map(|(name, _)| name).filter(git) {
+        command.env_remove(name);
+    }
+    for name in KEPT_BACK {
+        command.env_remove(name);
+    }
+}
+
 /// What came of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {

@@ -15,15 +15,15 @@ use baton_engine::deploying::{self, DeployList, Door, Listed};
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome, remark};
 use crate::news::notices_words;
+use crate::onlooker::Onlooker;
 use crate::render::{self, Paint, colour_wanted, paint, shown, table};
-use crate::signals::Signals;
 use crate::words::word;
 
 const COMMIT_SHOWN: usize = 12;
 
 pub(crate) fn run(common: &Common, wanted: &api::Deploy) -> Outcome {
     let mut desk = Desk::open_to_act(common)?;
-    let mut terminal = Terminal { signals: Signals::to_end()?, ended: false };
+    let mut terminal = Onlooker::new()?;
     let Desk { workspace, actor, operation, .. } = &mut desk;
     let deployed = deploying::deploy(workspace, actor, wanted, operation.as_deref(), &mut terminal);
     desk.tell_of_gates();
@@ -42,24 +42,13 @@ pub(crate) fn list(common: &Common, wanted: &api::Deploys) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-struct Terminal {
-    signals: Signals,
-    ended: bool,
-}
-
-impl Door for Terminal {
+impl Door for Onlooker {
     fn step(&mut self, what: &str) {
-        // For a person who looks on; a script gets the answer or the refusal.
-        if !std::io::stderr().is_terminal() {
-            return;
-        }
-        let colour = colour_wanted(&std::io::stderr());
-        remark(&paint(&format!("{what} …"), Paint::Dim, colour));
+        Self::step(what);
     }
 
     fn wrote(&mut self, bytes: &[u8]) {
-        // A reader that is gone is no reason to stop.
-        let _ = std::io::stderr().write_all(bytes);
+        Self::wrote(bytes);
     }
 
     fn was_told(&mut self, notices: &[Notice]) {
@@ -70,8 +59,7 @@ impl Door for Terminal {
     }
 
     fn end_wanted(&mut self) -> bool {
-        self.ended = self.ended || self.signals.came();
-        self.ended
+        Self::end_wanted(self)
     }
 }
 

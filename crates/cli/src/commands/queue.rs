@@ -16,8 +16,8 @@ use baton_engine::landing::{self, Door, Listed, Progress, Reply};
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome, remark};
 use crate::news::notices_words;
+use crate::onlooker::Onlooker;
 use crate::render::{Paint, ago, colour_wanted, counted, paint, shown, table};
-use crate::signals::Signals;
 
 const COMMIT_SHOWN: usize = 12;
 /// How many uncommitted files are named.
@@ -120,8 +120,7 @@ pub(crate) fn land(desk: &mut Desk, wanted: &api::Land) -> Outcome {
 }
 
 struct Terminal {
-    signals: Signals,
-    ended: bool,
+    onlooker: Onlooker,
     /// What was said last, so that nothing is said twice.
     last: String,
     /// How this one ends is told by the answer.
@@ -130,7 +129,7 @@ struct Terminal {
 
 impl Terminal {
     fn new() -> Result<Self, crate::words::Problem> {
-        Ok(Self { signals: Signals::to_end()?, ended: false, last: String::new(), own: None })
+        Ok(Self { onlooker: Onlooker::new()?, last: String::new(), own: None })
     }
 }
 
@@ -154,12 +153,11 @@ impl Door for Terminal {
     }
 
     fn end_descriptor(&self) -> BorrowedFd<'_> {
-        self.signals.descriptor()
+        self.onlooker.end_descriptor()
     }
 
     fn end_wanted(&mut self) -> bool {
-        self.ended = self.ended || self.signals.came();
-        self.ended
+        self.onlooker.end_wanted()
     }
 }
 

@@ -19,8 +19,8 @@ use baton_engine::whoami;
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome, remark};
 use crate::news::notices_words;
+use crate::onlooker::Onlooker;
 use crate::render::{Paint, colour_wanted, paint, shown, table};
-use crate::signals::Signals;
 use crate::words::{keep_words, word};
 
 #[derive(Debug, clap::Subcommand)]
@@ -62,7 +62,7 @@ pub(crate) fn run(common: &Common, command: &Worktree) -> Outcome {
 }
 
 fn new(desk: &mut Desk, wanted: &api::New) -> Outcome {
-    let mut terminal = Terminal { signals: Signals::to_end()?, ended: false };
+    let mut terminal = Onlooker::new()?;
     let Desk { workspace, actor, cwd, operation, .. } = desk;
     let operation = operation.as_deref();
     let made = making::new(workspace, actor, cwd, wanted, operation, &mut terminal)?;
@@ -70,29 +70,17 @@ fn new(desk: &mut Desk, wanted: &api::New) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-struct Terminal {
-    signals: Signals,
-    ended: bool,
-}
-
-impl Door for Terminal {
+impl Door for Onlooker {
     fn step(&mut self, what: &str) {
-        // For a person who looks on; a script gets the answer or the refusal.
-        if !std::io::stderr().is_terminal() {
-            return;
-        }
-        let colour = colour_wanted(&std::io::stderr());
-        remark(&paint(&format!("{what} …"), Paint::Dim, colour));
+        Self::step(what);
     }
 
     fn wrote(&mut self, bytes: &[u8]) {
-        // A reader that is gone is no reason to stop.
-        let _ = std::io::stderr().write_all(bytes);
+        Self::wrote(bytes);
     }
 
     fn end_wanted(&mut self) -> bool {
-        self.ended = self.ended || self.signals.came();
-        self.ended
+        Self::end_wanted(self)
     }
 }
 

@@ -19,19 +19,15 @@ use baton_core::deploys;
 use super::{Door, logs};
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
-use crate::leash::exit_code;
+use crate::leash::{self, exit_code};
 use crate::place::test_hooks;
-use crate::trees::setting_up::{command, listen};
+use crate::trees::setting_up::listen;
 use crate::workspace::{Retry, Workspace};
 
 const LOOKED_FOR_EVERY: Duration = Duration::from_millis(50);
 /// A child of the command may hold its output open; it is not waited for.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-const NOT_FOUND: u8 = 127;
-const NOT_RUNNABLE: u8 = 126;
-const TOO_LONG: u8 = 124;
 const STOPPED: u8 = 130;
-const KEPT_BACK: [&str; 3] = ["BATON_SESSION", "BATON_PERSON_TOKEN_FILE", "BATON_AGENT"];
 
 fn cannot<'a>(doing: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> Failure + 'a {
     move |source| Failure::File { doing, path: path.to_owned(), source }
@@ -150,20 +146,13 @@ impl AtWork<'_, '_> {
         self.log.write_all(line.as_bytes()).map_err(cannot("cannot write", &path))?;
         let failed = cannot("cannot run", Path::new(words.first().map_or("", String::as_str)));
         let (reader, writer) = std::io::pipe().map_err(&failed)?;
-        let mut command = command(words);
+        let mut command = leash::command(words);
         command.current_dir(&self.deploy.folder).stdin(Stdio::null());
         {
             use std::os::unix::process::CommandExt;
             command.process_group(0);
         }
-        // Git's own variables would send its git into the repository around us.
-        let git = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("GIT_");
-        for name in std::env::vars_os().map(|(name, _)| name).filter(git) {
-            command.env_remove(name);
-        }
-        for name in KEPT_BACK {
-            command.env_remove(name);
-        }
+        leash::for_nobody(&mut command);
         command
             .env("BATON_DEPLOY", self.deploy.deploy.to_string())
             .env("BATON_DEPLOY_TARGET", &self.deploy.target)
@@ -171,8 +160,7 @@ impl AtWork<'_, '_> {
         command.stdout(writer.try_clone().map_err(&failed)?).stderr(writer);
         let child = match command.spawn() {
             Ok(child) => child,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(NOT_FOUND),
-            Err(_) => return Ok(NOT_RUNNABLE),
+            Err(error) => return Ok(leash::code_of(&error)),
         };
         // It holds the other end of the pipe.
         drop(command);
@@ -203,7 +191,7 @@ impl AtWork<'_, '_> {
             }
             if Instant::now() >= deadline {
                 end(&mut child);
-                return Ok(TOO_LONG);
+                return Ok(leash::TOO_LONG);
             }
             if self.door.end_wanted() {
                 end(&mut child);

@@ -27,8 +27,6 @@ const TREES_MAX: usize = 200;
 const LOGS_MAX: usize = 200;
 /// How much of the end of a log is shown.
 pub(super) const TAIL_BYTES_MAX: u64 = 4_000;
-/// What must not reach a check: it acts for nobody.
-const KEPT_BACK: [&str; 3] = ["BATON_SESSION", "BATON_PERSON_TOKEN_FILE", "BATON_AGENT"];
 
 /// How a candidate's checks ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,14 +180,7 @@ impl Slot {
         command.current_dir(&self.root).stdin(Stdio::null()).process_group(0);
         command.stdout(log.try_clone().map_err(failed())?);
         command.stderr(log.try_clone().map_err(failed())?);
-        // The surroundings of a hook would send the check's git into another repository.
-        let foreign = std::env::vars_os().map(|(name, _)| name);
-        for name in foreign.filter(|name| name.to_string_lossy().starts_with("GIT_")) {
-            command.env_remove(name);
-        }
-        KEPT_BACK.iter().for_each(|name| {
-            command.env_remove(name);
-        });
+        leash::for_nobody(&mut command);
         command.env("BATON_LANDING", &work.landings).env("BATON_TARGET", &work.target);
         // Inherited: whatever the check starts keeps the tree for as long as it lives.
         fcntl_setfd(self.lock.as_fd(), FdFlags::empty()).ok();

@@ -6,12 +6,13 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::{Door, Error};
 use crate::failure::Failure;
+use crate::leash;
 
 const LOOKED_FOR_EVERY: Duration = Duration::from_millis(50);
 /// A child of the command may hold its output open; it is not waited for.
@@ -32,7 +33,7 @@ pub(super) fn run(
     };
     let failed = |source: std::io::Error| Failure::from(Error::Setup { saw: source.to_string() });
     let (reader, writer) = std::io::pipe().map_err(failed)?;
-    let mut command = command(&words);
+    let mut command = leash::command(&words);
     command.current_dir(folder).stdin(std::process::Stdio::null());
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     // Git's own variables would send its git into the repository around us.
@@ -70,21 +71,6 @@ pub(super) fn run(
         true => Ok(()),
         false => Err(Error::Setup { saw: in_words(status, &tail) }.into()),
     }
-}
-
-#[cfg(target_os = "linux")]
-pub(crate) fn command(words: &[String]) -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    let runner = rustix::process::getpid().as_raw_pid().to_string();
-    command.arg(crate::once::child::VERB).arg(runner).arg("--").args(words);
-    command
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn command(words: &[String]) -> Command {
-    let mut command = Command::new(words.first().map(String::as_str).unwrap_or_default());
-    command.args(words.get(1..).unwrap_or_default());
-    command
 }
 
 pub(crate) fn listen(mut reader: std::io::PipeReader) -> Receiver<Vec<u8>> {
