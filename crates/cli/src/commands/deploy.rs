@@ -4,7 +4,6 @@
 //! to verify it; 1 when it failed. What the commands write is shown as it comes, on standard error.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use baton_core::deploy::{Deploy, Outcome as Came};

@@ -4,7 +4,6 @@
 //! standard output. Text from others is shown escaped (S20).
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use baton_core::trees::refused::Keep;
@@ -17,10 +16,10 @@ use baton_engine::trees::removing::{self, Collected};
 use baton_engine::whoami;
 
 use crate::arguments::Common;
-use crate::desk::{Desk, Outcome, remark};
+use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
 use crate::onlooker::Onlooker;
-use crate::render::{Paint, colour_wanted, paint, shown, table};
+use crate::render::{Paint, paint, shown, table};
 use crate::words::{keep_words, word};
 
 #[derive(Debug, clap::Subcommand)]
