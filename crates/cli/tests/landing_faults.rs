@@ -77,6 +77,32 @@ fn lesson_17_a_push_whose_pusher_died_is_seen_and_not_made_twice() {
     }
 }
 
+/// Files that cannot grow are what a full disk looks like to whoever writes them.
+#[test]
+fn s13_where_nothing_can_be_written_nothing_is_half_landed() {
+    let scratch = workspace(CHECKED);
+    let large = "x\n".repeat(40_000);
+    branch(&scratch, "one", &[("a", "one\n"), ("large", &large)]);
+    for blocks in [0, 1, 8, 64, 256] {
+        let line = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let mut command = std::process::Command::new("sh");
+        scratch.clean(&mut command);
+        command.current_dir(scratch.root()).args(["-c", &line, "sh"]);
+        command.arg(env!("CARGO_BIN_EXE_baton")).args(["land", "one"]);
+        let said = Said::from(command.output().unwrap());
+        let landed = at(&scratch, "main:a") == "one\n";
+        assert_eq!(said.code == 0, landed, "{blocks}: {said:?}");
+        assert!(!said.err.contains("panicked"), "{said:?}");
+        let files = scratch.git(&["ls-tree", "--name-only", "main"]);
+        assert_eq!(files.contains("large"), landed, "all of it or nothing: {blocks}");
+    }
+    scratch.baton(&["land", "one"]).ok();
+    assert_eq!(at(&scratch, "main:large"), large);
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
+    scratch.git(&["fsck", "--strict"]);
+    scratch.baton(&["journal", "verify"]).ok();
+}
+
 #[test]
 fn a_runner_that_is_killed_takes_its_checks_with_it_and_the_waiter_goes_on() {
     let folder = tempfile::tempdir().unwrap();
