@@ -85,6 +85,12 @@ fn every_waiter_gets_its_turn() {
 }
 
 /// How many have joined the line so far.
+fn end_is_free(fixture: &InFolder) -> bool {
+    let end = std::fs::File::open(fixture.path().join("queue/end"));
+    let how = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+    end.is_ok_and(|end| rustix::fs::flock(&end, how).is_ok())
+}
+
 fn joined(fixture: &InFolder) -> u32 {
     let end = std::fs::read(fixture.file("queue/end")).unwrap_or_default();
     end.try_into().map_or(0, u32::from_le_bytes)
@@ -125,7 +131,9 @@ fn who_stops_or_dies_in_line_holds_nobody_up() {
     let mut holder = fixture.sqlite();
     let held = holder.begin(PATIENCE).unwrap();
     let mut first = spawn("hold", fixture.path());
-    while joined(&fixture) < 1 {
+    // In line, and no longer busy with joining it: who is stopped in the middle of that keeps the
+    // end of the line to itself, and whoever comes then goes without a place.
+    while joined(&fixture) < 1 || !end_is_free(&fixture) {
         std::thread::sleep(Duration::from_millis(1));
     }
     signal(&first, Signal::STOP);
