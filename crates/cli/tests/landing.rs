@@ -465,6 +465,35 @@ fn one_waits_while_another_runs_and_pausing_stops_it() {
     assert_eq!(states(&scratch)[1], ("three".to_owned(), "removed".to_owned()));
 }
 
+/// The stash is one stack for all trees. The door that refuses it to agents is in front of their
+/// shell; here: nothing that Baton does itself pushes to it, pops it, or resets what lies around.
+#[test]
+fn lesson_20_no_command_of_batons_touches_the_stash_or_the_edits_of_others() {
+    let scratch = workspace(CHECKED);
+    let ann = scratch.session("ann");
+    scratch.write("d", "stashed\n");
+    scratch.git(&["stash", "push", "-q", "-m", "somebody's"]);
+    scratch.write("d", "in flight\n");
+    scratch.write("loose", "in flight too\n");
+    let kept = || (scratch.git(&["stash", "list"]), scratch.git(&["stash", "show", "-p"]));
+    let before = kept();
+    scratch.acts(&ann, &["worktree", "new", "own"]).ok();
+    let tree = scratch.path("repo.trees/own");
+    std::fs::write(tree.join("a"), "own\n").unwrap();
+    let inside = tree.to_str().unwrap();
+    scratch.acts(&ann, &["-C", inside, "commit", "-m", "own", "a"]).ok();
+    scratch.acts(&ann, &["-C", inside, "land"]).ok();
+    scratch.acts(&ann, &["conflicts"]);
+    scratch.acts(&ann, &["worktree", "remove", "own"]).ok();
+    scratch.write("b", "mine\n");
+    scratch.acts(&ann, &["commit", "-m", "shared tree", "b"]).ok();
+    scratch.acts(&ann, &["queue", "run", "--once"]).ok();
+    assert_eq!(kept(), before);
+    assert_eq!((at(&scratch, "main:a"), at(&scratch, "main:b")), ("own\n".into(), "mine\n".into()));
+    assert_eq!(scratch.git(&["status", "--porcelain"]), " M d\n?? loose\n");
+    assert_eq!(std::fs::read_to_string(scratch.root().join("d")).unwrap(), "in flight\n");
+}
+
 #[test]
 fn after_land_files_one_task_for_a_batch() {
     let policy = CHECKED.replace("jobs = 2", "after_land = \"Integrate\"");
