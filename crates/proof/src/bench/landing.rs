@@ -76,8 +76,10 @@ fn plant(baton: &Path, branches: usize, bad: &[usize]) -> Result<(Ground, Call),
     let token = root.with_file_name("person");
     let call = Call::new(baton, &root, &fill::session(&ground)?);
     let path = token.to_string_lossy().into_owned();
-    call.run(&["person", "token", &path])?;
-    let mut trust = call.command(&["trust", "--yes"]);
+    // Nobody in particular makes the token: to a session it would be refused.
+    let nobody = Call::new(baton, &root, "");
+    nobody.run(&["person", "token", &path])?;
+    let mut trust = nobody.command(&["trust", "--yes"]);
     let status = trust.env("BATON_PERSON_TOKEN_FILE", &path).stdout(Stdio::null()).status();
     let status =
         status.map_err(|source| Failure::NotStarted { what: "trust".to_owned(), source })?;
