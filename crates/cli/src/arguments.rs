@@ -351,7 +351,7 @@ fn said(error: &clap::Error, words: &[OsString], json: bool) -> Said {
     let invalid = words.iter().find(|word| word.to_str().is_none());
     let message = match (error.kind(), invalid) {
         (ErrorKind::InvalidUtf8, Some(word)) => {
-            format!("{:?} is not UTF-8", shown(&word.to_string_lossy()))
+            format!("\"{}\" is not UTF-8", shown(&word.to_string_lossy()))
         }
         _ => one_line(&error.render().to_string()),
     };

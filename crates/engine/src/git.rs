@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use committing::{Blob, Entry};
+pub use committing::{Blob, Entry, Own};
 pub use landing::{Merged, Unmerged};
 pub use merging::{Clash, Difference, Landed, Work};
 pub(crate) use read::nested_repository;

@@ -19,7 +19,7 @@ use baton_core::commits::Refused;
 use super::lock::cannot;
 use super::{Candidate, refuse};
 use crate::failure::Failure;
-use crate::git::{Entry, Git, Oid};
+use crate::git::{Entry, Git, Oid, Own};
 use crate::place::GitDirs;
 
 /// How long one hook may take.
@@ -43,8 +43,9 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    pub(super) fn find(git: &Git, root: &Path, dirs: &GitDirs) -> Result<Self, Failure> {
-        let folder = match git.hooks_path()? {
+    pub(super) fn find(git: &Git, root: &Path, dirs: &GitDirs, own: &Own) -> Result<Self, Failure> {
+        let configured = if own.has_hooks_path { git.hooks_path()? } else { None };
+        let folder = match configured {
             Some(configured) => root.join(configured),
             None => dirs.common_dir.join("hooks"),
         };

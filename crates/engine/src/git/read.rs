@@ -47,11 +47,14 @@ pub struct Changed {
     pub staged: Option<Option<(String, Oid)>>,
     /// The index has content that is neither in HEAD nor in the tree.
     pub hides_staged: bool,
+    /// What the index has: a mode and a blob, or nothing. Unknown where a status does not tell.
+    pub indexed: Option<Option<(String, Oid)>>,
+    pub unmerged: bool,
 }
 
 impl Changed {
-    fn unstaged(path: String) -> Self {
-        Self { path, staged: None, hides_staged: false }
+    pub(crate) fn unstaged(path: String) -> Self {
+        Self { path, staged: None, hides_staged: false, indexed: None, unmerged: false }
     }
 }
 
@@ -60,12 +63,17 @@ impl Git {
     /// ones not. A path inside a nested repository is asked of that one; a folder is asked without
     /// the submodules in it. No paths, no answer: it never means everything (that is `""`).
     pub fn status(&self, paths: &[String]) -> Result<Status, Error> {
-        self.status_below(paths, NESTING_MAX, "--ignored=no")
+        self.status_below(paths, NESTING_MAX, "--ignored=no", None)
+    }
+
+    /// The same, where the repository's own filters are known already.
+    pub fn status_without(&self, paths: &[String], filters: &[String]) -> Result<Status, Error> {
+        self.status_below(paths, NESTING_MAX, "--ignored=no", Some(filters))
     }
 
     /// The same of the whole tree, and what is ignored in it.
     pub(super) fn status_with_ignored(&self) -> Result<Status, Error> {
-        self.status_below(&[String::new()], NESTING_MAX, "--ignored=matching")
+        self.status_below(&[String::new()], NESTING_MAX, "--ignored=matching", None)
     }
 
     fn status_below(
@@ -73,6 +81,7 @@ impl Git {
         paths: &[String],
         nesting_left: usize,
         ignored: &'static str,
+        filters: Option<&[String]>,
     ) -> Result<Status, Error> {
         let root = self.folder();
         let mut changed = Vec::new();
@@ -84,7 +93,7 @@ impl Git {
                 None => own.push(path.as_str()),
             }
         }
-        let own = self.own_status(&own, ignored)?;
+        let own = self.own_status(&own, ignored, filters)?;
         for one in own.changed {
             match one.path.strip_suffix('/') {
                 // An untracked repository is shown as a folder and nothing more.
@@ -98,10 +107,12 @@ impl Git {
                 continue;
             };
             let inner = Git { place: super::At::Tree(root.join(&folder)), ..self.clone() };
-            let found =
-                inner.status_below(&paths, nesting_left, "--ignored=no")?.changed.into_iter();
-            // What is staged there is known there only.
-            let outer = found.map(|one| Changed::unstaged(format!("{folder}/{}", one.path)));
+            // What is staged there is known there only, and it has filters of its own.
+            let found = inner.status_below(&paths, nesting_left, "--ignored=no", None)?;
+            let outer = found
+                .changed
+                .into_iter()
+                .map(|one| Changed::unstaged(format!("{folder}/{}", one.path)));
             changed.extend(outer);
         }
         changed.sort_by(|one, two| one.path.cmp(&two.path));
@@ -109,12 +120,17 @@ impl Git {
         Ok(Status { head: own.head, changed, ignored: own.ignored })
     }
 
-    fn own_status(&self, paths: &[&str], ignored: &str) -> Result<Status, Error> {
+    fn own_status(
+        &self,
+        paths: &[&str],
+        ignored: &str,
+        filters: Option<&[String]>,
+    ) -> Result<Status, Error> {
         let mut status = Status::default();
         if paths.is_empty() {
             return Ok(status);
         }
-        let filters = self.own_filters()?;
+        let filters = filters.map_or_else(|| self.own_filters(), |known| Ok(known.to_vec()))?;
         for chunk in chunks(paths) {
             let options = [
                 "--porcelain=v2",
@@ -157,23 +173,23 @@ impl Git {
     }
 
     fn own_programs(&self, section: &str, pattern: &str) -> Result<Vec<String>, Error> {
+        Ok(drivers(section, &self.programs_and_scopes(pattern)?))
+    }
+
+    /// The settings of these names: where each is set, and its name.
+    pub(super) fn programs_and_scopes(
+        &self,
+        pattern: &str,
+    ) -> Result<Vec<(String, String)>, Error> {
         let options = ["-z", "--show-scope", "--name-only", "--get-regexp", pattern];
         let answer = self.call("config").options(&options).answer(&[1])?;
         let text = String::from_utf8_lossy(&answer.output);
-        let mut fields = text.split('\0');
-        let mut filters = Vec::new();
+        let mut fields = text.split('\0').map(str::to_owned);
+        let mut found = Vec::new();
         while let (Some(scope), Some(key)) = (fields.next(), fields.next()) {
-            let named = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));
-            let driver = named.and_then(|rest| rest.rsplit_once('.'));
-            if let Some((driver, _)) = driver
-                && !matches!(scope, "system" | "global")
-            {
-                filters.push(driver.to_owned());
-            }
+            found.push((scope, key));
         }
-        filters.sort_unstable();
-        filters.dedup();
-        Ok(filters)
+        Ok(found)
     }
 
     /// Every file of the tree that git tracks or would track. Names that are not UTF-8 are left
@@ -342,6 +358,23 @@ impl Git {
     }
 }
 
+/// The drivers of a section that the repository itself configures.
+pub(super) fn drivers(section: &str, found: &[(String, String)]) -> Vec<String> {
+    let mut drivers = Vec::new();
+    for (scope, key) in found {
+        let named = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));
+        let driver = named.and_then(|rest| rest.rsplit_once('.'));
+        if let Some((driver, _)) = driver
+            && !matches!(scope.as_str(), "system" | "global")
+        {
+            drivers.push(driver.to_owned());
+        }
+    }
+    drivers.sort_unstable();
+    drivers.dedup();
+    drivers
+}
+
 pub(super) fn oid_in(output: &[u8]) -> Option<Oid> {
     std::str::from_utf8(output).ok().and_then(|text| Oid::parse(text.trim_end()))
 }
@@ -411,13 +444,20 @@ fn parse_status(output: &[u8], status: &mut Status) -> Result<(), Error> {
         let lossy = || String::from_utf8_lossy(path).into_owned();
         let mut changed =
             Changed::unstaged(text.map_err(|_| Error::NotUtf8 { lossy: lossy() })?.to_owned());
-        if let [b"1", [in_index, in_tree], _, _, mode, _, _, blob] = before[..]
-            && *in_index != b'.'
-        {
-            let mode = std::str::from_utf8(mode).map_err(|_| unexpected())?.to_owned();
-            let blob = oid_in(blob).ok_or_else(unexpected)?;
-            changed.staged = Some((*in_index != b'D').then_some((mode, blob)));
-            changed.hides_staged = *in_tree != b'.' && *in_index != b'D';
+        match before[..] {
+            [b"1", [in_index, in_tree], _, _, mode, _, _, blob] => {
+                let mode = std::str::from_utf8(mode).map_err(|_| unexpected())?.to_owned();
+                let blob = oid_in(blob).map(|blob| (mode, blob));
+                if *in_index != b'.' {
+                    let blob = blob.clone().ok_or_else(unexpected)?;
+                    changed.staged = Some((*in_index != b'D').then_some(blob));
+                    changed.hides_staged = *in_tree != b'.' && *in_index != b'D';
+                }
+                // No mode: it is gone from the index, or is in it only as an intent to add it.
+                changed.indexed = blob.filter(|(mode, _)| mode != "000000").map(Some);
+            }
+            [b"?"] => changed.indexed = Some(None),
+            _ => changed.unmerged = true,
         }
         status.changed.push(changed);
     }
