@@ -39,7 +39,7 @@ fn a_zone_stays_held_until_the_branch_has_landed() {
         git_in(scratch, "one", &["add", "-A"]);
         git_in(scratch, "one", &["commit", "-qm", "migration"]);
         let said = there(scratch, &ann, "one", &["release", "--all"]).ok();
-        let stays = "held @zone/db stays with branch one until it has landed";
+        let stays = "released db/1.sql\nheld @zone/db/ stays with branch one until it has landed";
         assert!(said.out.contains(stays), "{said:?}");
         let said = there(scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
         let ask = "or baton ask db/2.sql --why 'what you need it for'";
@@ -114,7 +114,8 @@ fn who_accepts_the_task_has_the_zone_wherever_it_works() {
         begun(scratch, &ann);
         there(scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
         let offer = ["handoff", "offer", "t1", "--next", "the down migration", "--to", "bob"];
-        there(scratch, &ann, "one", &offer).ok();
+        let said = ["--state", "up", "--remaining", "down", "--decision", "one column: small"];
+        there(scratch, &ann, "one", &[&offer[..], &said].concat()).ok();
         there(scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
         there(scratch, &bob, "two", &["handoff", "accept", "t1"]).ok();
         // It is his, in his own tree; for everybody else nothing has changed.
@@ -122,8 +123,11 @@ fn who_accepts_the_task_has_the_zone_wherever_it_works() {
         scratch.git(&["worktree", "add", "-q", "-b", "three", "../three"]);
         let said = there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
         assert!(said.err.contains("bob"), "{said:?}");
+        std::fs::create_dir_all(scratch.path("two/db")).unwrap();
+        std::fs::write(scratch.path("two/db/2.sql"), "two\n").unwrap();
         there(scratch, &bob, "two", &["release", "--all"]).ok();
-        there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
+        let said = there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
+        assert!(said.err.contains("bob has for t1 on two since"), "{said:?}");
         scratch.baton(&["journal", "verify"]).ok();
     });
 }

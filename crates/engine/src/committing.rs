@@ -332,7 +332,9 @@ impl Job<'_> {
         let made = self.made(&candidate, &commit, permit)?;
         let Candidate { branch, before, entries: new, .. } = candidate;
         let why = format!("commit: {}", text.lines().next().unwrap_or_default());
-        turn.intend(Some(Step {
+        // Went on while the commit was made; the intent says that the lock holds all of it.
+        lock.synced()?;
+        turn.intend(Step {
             ready: true,
             branch: branch.clone(),
             before: before.clone(),
@@ -340,7 +342,7 @@ impl Job<'_> {
             old,
             new,
             made: Some((made.clone(), retry.clone())),
-        }))?;
+        })?;
         may_stop(self.workspace, "commit-intended");
         match self.git.move_branch(branch.as_deref(), &commit, before.as_ref(), &why) {
             Ok(()) => {}

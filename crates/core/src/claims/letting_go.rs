@@ -128,9 +128,14 @@ pub fn release(
         if gone.is_empty() {
             continue;
         }
-        zones.extend(serial::bonds(view, &gone)?);
-        let shown = |held: &&Resource| !is_serial_zone(held) || which.names(held);
+        let bonds = serial::bonds(view, &gone)?;
+        // Where everything is let go, a zone that stays with its branch is not told as let go.
+        let stays = |held: &Resource| {
+            matches!(which, Which::All) && bonds.iter().any(|bond| bond.zone.overlaps(held))
+        };
+        let shown = |held: &&Resource| !is_serial_zone(held) || which.names(held) && !stays(held);
         released.extend(gone.iter().filter(shown).cloned());
+        zones.extend(bonds);
         events.push(match kept.is_empty() {
             false => claim.narrows(kept, gone, context),
             true => {
