@@ -17,7 +17,7 @@ use super::standing::Stood;
 use crate::git::Oid;
 
 /// Raised when findings are looked for in another way: older ones are then looked for anew.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// A larger file is not ours.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const FOLDER: &str = "conflicts";
@@ -45,10 +45,6 @@ pub(super) struct Memory {
     used: BTreeMap<String, Found>,
     #[serde(skip)]
     changed: bool,
-    /// There was nothing to remember. A first look takes no marks: they cost as much as a look, and
-    /// only whoever looks again has use for them.
-    #[serde(skip)]
-    pub(super) first: bool,
 }
 
 impl Memory {
@@ -57,11 +53,10 @@ impl Memory {
     }
 
     pub(super) fn load(common_dir: &Path) -> Self {
-        let first = || Self { first: true, ..Self::empty() };
-        let Some(text) = read(&file(common_dir)) else { return first() };
+        let Some(text) = read(&file(common_dir)) else { return Self::empty() };
         match serde_json::from_slice::<Self>(&text) {
             Ok(memory) if memory.version == VERSION => memory,
-            _ => first(),
+            _ => Self::empty(),
         }
     }
 

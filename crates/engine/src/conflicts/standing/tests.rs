@@ -88,10 +88,12 @@ impl Scratch {
     /// Does the tree as it is now prove something to a look that began so long after the last
     /// change of this file or folder?
     fn proves(&self, name: &str, after: Duration) -> bool {
-        let (git, common, memory) =
-            (Git::in_tree(&self.root).unwrap(), self.root.join(".git"), Memory::empty());
-        let looker = Looker { common: &common, settings: Settings::of(&git), memory: &memory };
-        let tree = self.tree();
+        let (git, memory) = (Git::in_tree(&self.root).unwrap(), Memory::empty());
+        let (tree, settings) = (self.tree(), Settings::of(&git));
+        let common = self.root.join(".git");
+        let heads = Heads::of(&git, &[&tree]);
+        let looker =
+            Looker { common: &common, settings: settings.as_ref(), memory: &memory, heads };
         let mark = looker.ground(&tree).unwrap().mark(&[]).unwrap();
         let data = fs::metadata(self.path(name)).unwrap();
         let since =
@@ -103,8 +105,9 @@ impl Scratch {
     fn look_with(&self, memory: &mut Memory) -> (Oid, bool) {
         let git = Git::in_tree(&self.root).unwrap();
         let common = self.root.join(".git");
-        let tree = self.tree();
-        let looker = Looker { common: &common, settings: Settings::of(&git), memory };
+        let (tree, settings) = (self.tree(), Settings::of(&git));
+        let heads = Heads::of(&git, &[&tree]);
+        let looker = Looker { common: &common, settings: settings.as_ref(), memory, heads };
         let look = looker.look(&tree);
         let proven = matches!(look, Look::AsBefore(_));
         let trees = [tree];
