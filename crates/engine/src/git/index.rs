@@ -209,3 +209,6 @@ impl<'a> Bytes<'a> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;
