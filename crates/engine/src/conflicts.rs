@@ -232,10 +232,14 @@ impl Scene {
             Some(settings) => settings.drivers.clone(),
             None => git.own_drivers()?,
         };
-        for (number, one) in open.iter().zip(Sides::new(git, &wanted, &drivers)?.all()?) {
-            let ask = &asks[*number].2;
-            memory.put(&ask.a, &ask.b, &ask.about(), &one);
-            found.insert(*number, one);
+        if !open.is_empty() {
+            let (merged, sides) = Sides::new(git, &wanted, &drivers, &memory.sides)?.all()?;
+            memory.sides = sides;
+            for (number, one) in open.iter().zip(merged) {
+                let ask = &asks[*number].2;
+                memory.put(&ask.a, &ask.b, &ask.about(), &one);
+                found.insert(*number, one);
+            }
         }
         for (number, (index, other, _)) in asks.iter().enumerate() {
             let found = found.remove(&number).unwrap_or_default();

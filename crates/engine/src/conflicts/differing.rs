@@ -13,9 +13,9 @@ use super::listing::{Listing, What};
 use crate::git::{Index, Stamp};
 
 /// Files that are read to find out; of more git is asked about the whole tree.
-const FILES_MAX: usize = 500;
+const FILES_MAX: usize = 2_000;
 /// The same for bytes.
-const BYTES_MAX: u64 = 8 * 1024 * 1024;
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Names that git is asked about one by one.
 const NAMES_MAX: usize = 500;
 

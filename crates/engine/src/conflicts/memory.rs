@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::finding::Found;
+use super::sides::Kept;
 use super::standing::Stood;
 use crate::git::Oid;
 
@@ -41,6 +42,9 @@ pub(super) struct Memory {
     /// By folder: how a tree stood when it was last read. Only as long as somebody watches it.
     #[serde(skip)]
     pub(super) stood: BTreeMap<PathBuf, Stood>,
+    /// What the last look read. Only as long as somebody looks again.
+    #[serde(skip)]
+    pub(super) sides: Kept,
     #[serde(skip)]
     used: BTreeMap<String, Found>,
     #[serde(skip)]

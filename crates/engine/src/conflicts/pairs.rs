@@ -4,11 +4,12 @@
 //! them. Which texts mean what is decided in the modules beside this one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use baton_core::resource::Resource;
 
 use super::finding::{Clashing, Found};
-use super::sides::{FILES_READ_MAX, Library, Side, is_read};
+use super::sides::{FILES_READ_MAX, Kept, Library, Side, is_read};
 use super::{comparing, lines, undo};
 use crate::failure::Failure;
 use crate::git::{Clash, Difference, Git, Oid};
@@ -55,6 +56,8 @@ pub(super) struct Sides<'a> {
     asks: &'a [&'a Ask],
     /// Merge drivers of the repository itself, which never run.
     drivers: &'a [String],
+    /// Sides that were read before.
+    kept: &'a Kept,
     /// Where each pair parts.
     bases: Vec<Option<Oid>>,
 }
@@ -64,6 +67,7 @@ impl<'a> Sides<'a> {
         git: &'a Git,
         asks: &'a [&'a Ask],
         drivers: &'a [String],
+        kept: &'a Kept,
     ) -> Result<Self, Failure> {
         let mut tips: Vec<Oid> = asks.iter().flat_map(|ask| [&ask.a, &ask.b]).cloned().collect();
         tips.sort_unstable();
@@ -73,11 +77,11 @@ impl<'a> Sides<'a> {
             asks.iter().map(|ask| (place(&ask.a), place(&ask.b))).collect();
         let found = git.bases(&tips, &wanted.iter().copied().collect::<BTreeSet<_>>())?;
         let bases = wanted.iter().map(|pair| found.get(pair).cloned().flatten()).collect();
-        Ok(Self { git, asks, drivers, bases })
+        Ok(Self { git, asks, drivers, kept, bases })
     }
 
-    /// What was found between each.
-    pub(super) fn all(&self) -> Result<Vec<Found>, Failure> {
+    /// What was found between each, and the sides that were read for it.
+    pub(super) fn all(&self) -> Result<(Vec<Found>, Kept), Failure> {
         // What git calls clean is looked for while git merges.
         let (merged, sides) = std::thread::scope(|scope| {
             let merging = scope.spawn(|| self.merges());
@@ -98,18 +102,11 @@ impl<'a> Sides<'a> {
                 self.undo(number, known, found)?;
             }
         }
-        Ok(all)
+        Ok((all, sides))
     }
 
     /// What every side gained and lost, by where it began and what it is.
-    fn sides(&self) -> Result<BTreeMap<(Oid, Oid), Side>, Failure> {
-        let (changes, mut library) = self.changes()?;
-        let one = |(pair, differences): Change| (pair, Side::of(&differences, &mut library));
-        Ok(changes.into_iter().map(one).collect())
-    }
-
-    /// What every side changed, and the texts that are read of it.
-    fn changes(&self) -> Result<(Vec<Change>, Library), Failure> {
+    fn sides(&self) -> Result<Kept, Failure> {
         let mut pairs: BTreeSet<(Oid, Oid)> = BTreeSet::new();
         for number in (0..self.asks.len()).filter(|number| !self.one_sided(*number)) {
             let ask = self.asks[number];
@@ -117,7 +114,23 @@ impl<'a> Sides<'a> {
                 pairs.extend([&ask.a, &ask.b].map(|tip| (base.clone(), tip.clone())));
             }
         }
-        let pairs: Vec<(Oid, Oid)> = pairs.into_iter().collect();
+        let mut sides = Kept::new();
+        let mut unread: Vec<(Oid, Oid)> = Vec::new();
+        for pair in pairs {
+            match self.kept.get(&pair) {
+                Some(known) => drop(sides.insert(pair, known.clone())),
+                None => unread.push(pair),
+            }
+        }
+        let (changes, mut library) = self.changes(unread)?;
+        for (pair, differences) in changes {
+            sides.insert(pair, Arc::new(Side::of(&differences, &mut library)));
+        }
+        Ok(sides)
+    }
+
+    /// What every side changed, and the texts that are read of it.
+    fn changes(&self, pairs: Vec<(Oid, Oid)>) -> Result<(Vec<Change>, Library), Failure> {
         let found = self.git.differences(&pairs)?;
         let read = found
             .iter()

@@ -21,6 +21,11 @@ const EXTENDED: u16 = 0x4000;
 /// Assume unchanged, extended, and the stage of a conflict.
 const ODD_FLAGS: u16 = 0x8000 | 0x3000;
 const LENGTH: u16 = 0x0fff;
+const SECOND: i128 = 1_000_000_000;
+/// Two changes within this time may have the same time: clocks of files tick slowly.
+const TICK: i128 = SECOND / 50;
+/// The same where a file system keeps whole seconds, or two.
+const COARSE_TICK: i128 = 3 * SECOND;
 /// How the names of a file with nothing in it begin, in both hashes.
 const EMPTY: [[u8; 8]; 2] = [
     [0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43],
@@ -150,9 +155,14 @@ impl Index {
         self.entries.iter().map(|(path, stamp)| (&self.paths[path.clone()], stamp))
     }
 
-    /// Might it have changed after the index was written, without looking so?
+    /// Might it have changed after git looked at it, without looking so? The time of content can be
+    /// set by anybody, so that of the last change of any kind counts as well.
     pub(crate) fn is_racy(&self, stamp: &Stamp) -> bool {
-        (i64::from(stamp.modified.0), i64::from(stamp.modified.1)) >= self.written
+        let nanoseconds =
+            |(seconds, part): (i64, i64)| i128::from(seconds) * SECOND + i128::from(part);
+        let last = stamp.modified.max(stamp.changed);
+        let tick = if stamp.changed.1 == 0 { COARSE_TICK } else { TICK };
+        nanoseconds((last.0.into(), last.1.into())) + tick >= nanoseconds(self.written)
     }
 }
 

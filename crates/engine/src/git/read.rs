@@ -55,11 +55,13 @@ pub struct Changed {
     pub staged: Option<Option<(String, Oid)>>,
     /// The index has content that is neither in HEAD nor in the tree.
     pub hides_staged: bool,
+    /// It is a submodule, in HEAD, in the index or in the tree.
+    pub is_module: bool,
 }
 
 impl Changed {
-    pub(super) fn unstaged(path: String) -> Self {
-        Self { path, staged: None, hides_staged: false }
+    pub(crate) fn unstaged(path: String) -> Self {
+        Self { path, staged: None, hides_staged: false, is_module: false }
     }
 }
 
@@ -471,6 +473,7 @@ fn parse_status(output: &[u8], status: &mut Status) -> Result<(), Error> {
         let lossy = || String::from_utf8_lossy(path).into_owned();
         let mut changed =
             Changed::unstaged(text.map_err(|_| Error::NotUtf8 { lossy: lossy() })?.to_owned());
+        changed.is_module = before.get(2).is_some_and(|about| about.first() == Some(&b'S'));
         if let [b"1", [in_index, in_tree], _, _, mode, _, _, blob] = before[..]
             && *in_index != b'.'
         {

@@ -102,7 +102,10 @@ impl Git {
             let entry = match full.symlink_metadata().is_ok_and(|data| data.is_dir()) {
                 true => match self.module_head(&full)? {
                     Some(commit) => Entry::Module(commit),
-                    None => continue,
+                    // Not checked out here, so nothing changed in it.
+                    None if changed.is_module => continue,
+                    // The file is gone, and a folder stands in its place.
+                    None => Entry::File(None),
                 },
                 false => Entry::File(read_exactly(self.folder(), &changed.path, &mut left)?),
             };

@@ -190,6 +190,10 @@ const CHANGES: &[Deed] = &[
         fs::remove_file(s.path("a")).unwrap();
         s.write("a/x", "x\n");
     }),
+    ("an empty folder in the place of a file", |s| {
+        fs::remove_file(s.path("a")).unwrap();
+        fs::create_dir(s.path("a")).unwrap();
+    }),
     ("a link in the place of a folder", |s| {
         fs::rename(s.path("in"), s.path("target/built/in")).unwrap();
         symlink("target/built/in", s.path("in")).unwrap();
