@@ -86,3 +86,22 @@ fn a_broken_index_is_left_to_git() {
     }
     assert!(Index::parse(b"", 20).is_none());
 }
+
+#[test]
+fn what_changed_about_when_the_index_was_written_proves_nothing() {
+    let milliseconds = |part: u32| part * 1_000_000;
+    let mut index =
+        Index::parse(&fs::read(repository("sha1", "2").0.path().join(".git/index")).unwrap(), 20)
+            .unwrap();
+    index.written = (100, milliseconds(500).into());
+    let racy = |modified: (u32, u32), changed: (u32, u32)| {
+        index.is_racy(&Stamp { modified, changed, ..Stamp::default() })
+    };
+    let old = (99, milliseconds(1));
+    assert!(!racy(old, old) && !racy((100, milliseconds(470)), (100, milliseconds(470))));
+    for young in [(100, milliseconds(481)), (100, milliseconds(500)), (101, 1)] {
+        assert!(racy(young, young) && racy(old, young), "{young:?}");
+    }
+    assert!(racy((98, 0), (98, 0)), "a clock of whole seconds");
+    assert!(!racy((96, 0), (96, 0)));
+}
