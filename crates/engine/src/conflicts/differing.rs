@@ -1,7 +1,7 @@
 //! Which files of a tree may not be as git's index has them.
 //!
-//! Owns the comparison of what the file system shows with what git noted, by rules that are git's or
-//! stricter: nanoseconds, the time of the last change of any kind, and the inode always count.
+//! Owns the comparison of what the file system shows with what git noted, by rules that are git's
+//! or stricter: nanoseconds, the time of the last change of any kind, and the inode always count.
 //! Invariant: a file that differs is always named; one that is named may be the same after all, and
 //! whoever reads it finds out.
 

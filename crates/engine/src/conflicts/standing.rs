@@ -1,8 +1,9 @@
 //! The snapshots of live trees, read side by side.
 //!
 //! Owns the way from folders to commits. A tree that is watched and did not change, or has the
-//! mark it had, is not read again; of others git is asked only what its index does not tell. Invariant: nothing is written to a tree, and one that cannot be
-//! read is said to be unseen, never clean.
+//! mark it had, is not read again; of others git is asked only what its index does not tell.
+//! Invariant: nothing is written to a tree, and one that cannot be read is said to be unseen, never
+//! clean.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -284,16 +284,16 @@ fn go(name: &str, x: &str) -> String {
         "package p
 
 func {name}({x} []int) int {{
-	t{x} := 0
-	for _, one := range {x} {{
-		if one > 10 {{
-			t{x} += one * 2
-		}} else {{
-			t{x} -= min(one, 3)
-		}}
-	}}
-	log.Println(\"done\", t{x})
-	return max(t{x}, 1)
+    t{x} := 0
+    for _, one := range {x} {{
+        if one > 10 {{
+            t{x} += one * 2
+        }} else {{
+            t{x} -= min(one, 3)
+        }}
+    }}
+    log.Println(\"done\", t{x})
+    return max(t{x}, 1)
 }}
 "
     )

@@ -1,10 +1,11 @@
 //! Git's index, read without git.
 //!
-//! Owns the format: versions 2 to 4, with SHA-1 or SHA-256. It says which files git tracks, how they
-//! looked when git last saw them as they are in the index, and which tree the index is. It refuses to
-//! judge. Invariant: an index with anything in it that is not plain (conflicts, submodules, sparse or
-//! split indexes, files that git is told not to look at, what is not known here) is not read at all:
-//! then git is asked. Like git itself it takes the file as it is, without summing it.
+//! Owns the format: versions 2 to 4, with SHA-1 or SHA-256. It says which files git tracks, how
+//! they looked when git last saw them as they are in the index, and which tree the index is. It
+//! refuses to judge. Invariant: an index with anything in it that is not plain (conflicts,
+//! submodules, sparse or split indexes, files that git is told not to look at, what is not known
+//! here) is not read at all: then git is asked. Like git itself it takes the file as it is, without
+//! summing it.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,8 +1,8 @@
 //! What a tree has that HEAD has not, made a commit of.
 //!
-//! Owns the snapshot: reading files exactly as they are, and commits that no reference holds. Invariants:
-//! nothing in the tree is written, no filter of the repository runs, and the same files give the
-//! same commit; what has the files of HEAD is HEAD.
+//! Owns the snapshot: reading files exactly as they are, and commits that no reference holds.
+//! Invariants: nothing in the tree is written, no filter of the repository runs, and the same files
+//! give the same commit; what has the files of HEAD is HEAD.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Indexes that git itself wrote, whole and broken.
+//! Indexes that git itself wrote, whole and broken: what is read of them is what git says, and
+//! nothing that is broken is taken for whole.
 
 use std::fs;
 use std::path::Path;
