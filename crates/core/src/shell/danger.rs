@@ -62,6 +62,9 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
                 judge(&inner, &mut verbs);
             }
         }
+        if kills_unknown(command) && deeds.commands.iter().any(|one| mentions(one, "baton")) {
+            verbs.push(Verb::KillsBaton);
+        }
         verbs.sort_unstable();
         verbs.dedup();
         let (argv, folder) = (command.words(), &command.folder);
@@ -77,7 +80,9 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
 
 /// Programs for which `git` is just a word.
 fn is_known(name: &str) -> bool {
-    const WORDS: [&str; 24] = [
+    const WORDS: [&str; 28] = [
+        // These act elsewhere.
+        "ssh", "docker", "podman", "kubectl",
         "git", "baton", "echo", "printf", "cat", "grep", "rg", "which", "man", "type", "ls", "find",
         "head", "tail", "test", "[", "cp", "mv", "rm", "mkdir", "touch", "cd", "pushd", "export",
     ];
@@ -112,6 +117,9 @@ fn judge(command: &Command, verbs: &mut Vec<Verb>) {
         "kill" | "pkill" | "killall" | "skill" if mentions(command, "baton") => {
             verbs.push(Verb::KillsBaton);
         }
+        "gh" if command.words().windows(2).any(|pair| pair == ["pr", "checkout"]) => {
+            verbs.push(Verb::SwitchTree);
+        }
         "git" => {
             if let Some(call) = git::read(command) {
                 settings(&call, verbs);
@@ -120,6 +128,12 @@ fn judge(command: &Command, verbs: &mut Vec<Verb>) {
         }
         _ => {}
     }
+}
+
+/// `kill $(pgrep …)`.
+fn kills_unknown(command: &Command) -> bool {
+    let unknown = |argument: &Argument| matches!(argument, Argument::Unknown(_));
+    command.name() == "kill" && command.argv.iter().any(unknown)
 }
 
 fn mentions(command: &Command, text: &str) -> bool {

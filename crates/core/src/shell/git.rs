@@ -121,6 +121,13 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
     let inner = Command { folder: call.folder.clone(), ..command.clone() };
     let mut options = call.options();
     options.operands.iter_mut().for_each(as_pathspec);
+    let starts = |one: &Argument| {
+        let word = one.shown();
+        word.starts_with("--upload-pa") || word.starts_with("ext::") || word == "--ext-diff"
+    };
+    if call.arguments.iter().any(starts) {
+        walker.opaque();
+    }
     match call.verb {
         "diff" | "show" | "format-patch" | "log" if options.has(&["--output"]) => {
             let file = options.value(&["--output"]).cloned();

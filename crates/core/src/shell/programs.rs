@@ -10,19 +10,19 @@ use super::walk::{Input, State, Walker};
 use super::{git, writers};
 
 /// Neither reads nor writes files of interest, whatever its arguments.
-const QUIET: [&str; 62] = [
+const QUIET: [&str; 61] = [
     ":", "[", "arch", "basename", "baton", "bg", "break", "builtin", "cal", "clear", "command",
     "continue", "date", "df", "dirname", "du", "echo", "env", "exec", "exit", "expr", "false",
-    "fg", "free", "getconf", "groups", "hash", "history", "hostname", "id", "jobs", "kill", "let",
+    "fg", "free", "getconf", "groups", "hash", "hostname", "id", "jobs", "kill", "let",
     "locale", "logname", "ls", "lsof", "man", "nproc", "pgrep", "pkill", "printenv", "printf",
     "ps", "pwd", "read", "realpath", "return", "seq", "sleep", "stat", "test", "time", "times",
     "tput", "tr", "true", "tty", "type", "umask", "uname", "whoami",
 ];
 
 /// The same, in two lists so that each can be read.
-const QUIET_TOO: [&str; 12] = [
+const QUIET_TOO: [&str; 11] = [
     "killall", "wait", "which", "yes", "readlink", "uptime", "ulimit", "shopt", "disown", "whatis",
-    "tree", "sync",
+    "sync",
 ];
 
 /// Reads every operand.
@@ -89,6 +89,11 @@ pub(super) fn judge(
                 walker.opaque();
             }
             walker.reads_all(command, &options.operands);
+        }
+        "tree" => {
+            let options = read("oLPIT");
+            let written: Vec<Argument> = options.values(&["-o"]).cloned().collect();
+            walker.writes_all(command, &written, How::Create, false);
         }
         "uniq" | "xxd" => {
             let options = read(if name == "uniq" { valued(name) } else { "clgosn" });
@@ -242,6 +247,17 @@ fn sed(walker: &mut Walker, command: &Command) {
     match in_place {
         true => walker.writes_all(command, files, How::Change, false),
         false => walker.reads_all(command, files),
+    }
+    for suffix in arguments.iter().filter(|one| is_suffixed(one)).filter_map(Argument::text) {
+        let suffix = suffix.trim_start_matches("--in-place=").trim_start_matches("-i");
+        let kept = |file: &Argument| match file {
+            Argument::Text(file) if !suffix.contains(['*', '/']) => {
+                Argument::Text(format!("{file}{suffix}"))
+            }
+            _ => Argument::Unknown("…".to_owned()),
+        };
+        let copies: Vec<Argument> = files.iter().map(kept).collect();
+        walker.writes_all(command, &copies, How::Create, false);
     }
 }
 

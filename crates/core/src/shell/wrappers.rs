@@ -71,6 +71,11 @@ pub(super) fn look_through(command: &Command, input: &Input) -> Inner {
         }
         "flock" => flock(command),
         "script" => recorded(command),
+        "su" | "runuser" => {
+            let script = options::read(arguments, "cgGsuw", &["--command"]);
+            let script = script.value(&["-c", "--command"]).cloned();
+            script.map_or(Inner::Itself, |script| joined(&[script]))
+        }
         "expect" => Inner::Unknown,
         _ => Inner::Itself,
     }
@@ -229,7 +234,10 @@ fn xargs(command: &Command, input: &Input) -> Inner {
         return with(command, &argv);
     }
     match input {
-        Input::Known(text) if !text.contains(['\'', '"', '\\']) => {
+        Input::Known(text)
+            if !text.contains(['\'', '"', '\\'])
+                && !options.has(&["-a", "-0", "-d", "--null", "--arg-file", "--delimiter"]) =>
+        {
             argv.extend(text.split_whitespace().map(Argument::from));
         }
         _ => argv.push(unknown()),

@@ -115,6 +115,13 @@ fn copy(walker: &mut Walker, command: &Command) {
         return;
     }
     let how = if name == "mv" { How::MoveTo } else { How::Copy };
+    // Whether a source ends in a slash decides what it makes below the target.
+    if name == "rsync" {
+        return walker.writes_all(command, &[target], how, true);
+    }
+    if options.has(&["--parents"]) {
+        return walker.writes_all(command, &[target], how, true);
+    }
     let unsure = folder.is_none() && sources.len() == 1 && !options.has(&["-T"]);
     landed(walker, command, &sources, &target, (how, below, unsure));
 }
@@ -208,6 +215,8 @@ fn patch(walker: &mut Walker, command: &Command, input: &Input) {
     if options.has(&["--dry-run"]) {
         return;
     }
+    // It keeps what it replaced, and what it could not place, in files of its own.
+    walker.opaque();
     let folder = options.value(&["-d", "--directory"]);
     let inner = folder.map(|folder| command.folder.entered(folder));
     let command = Command { folder: inner.unwrap_or(command.folder.clone()), ..command.clone() };

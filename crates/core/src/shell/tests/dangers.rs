@@ -46,6 +46,10 @@ fn verbs_of_git() {
         "git stash 'unfinished",
         "watch git stash",
         "git --no-pager stash",
+        "git st\"\"ash",
+        "git sta$@sh",
+        "{git,stash}",
+        "su bob -c 'git stash'",
     ];
     each(&[Verb::Stash], &stashes);
     each(&[Verb::ResetHard], &["git reset --hard", "git reset --har HEAD~1", "git reset --keep x"]);
@@ -61,6 +65,7 @@ fn verbs_of_git() {
         "git cherry-pick abc",
         "git revert HEAD",
         "git am < x",
+        "gh pr checkout 5",
         "git bisect start",
     ];
     each(&[Verb::SwitchTree], &switches);
@@ -135,6 +140,8 @@ fn acting_as_somebody_else() {
     let sessions = ["BATON_SESSION=x baton status", "export BATON_SESSION=x", "BATON_SESSION=x",
         "baton --session a.b status"];
     each(&[Verb::ActsAsSession], &sessions);
+    assert_eq!(verbs("kill -9 $(pgrep -f baton)"), [Verb::KillsBaton]);
+    assert_eq!(verbs("ps aux | grep baton | xargs kill"), [Verb::KillsBaton]);
     each(&[Verb::KillsBaton], &["pkill baton", "killall -9 baton", "pkill -f 'baton mcp'"]);
     let own = ["rm -rf .git/hooks", "echo > .baton/x", "cd .git && rm index", "rm -rf .GIT",
         "rm .git/*", "mv .git x/"];
@@ -176,6 +183,8 @@ fn what_only_looks_like_it() {
             "touch .gitignore .github/x",
             "cat .git/config",
             "apt install git",
+            "ssh host git pull",
+            "docker exec c git pull",
             "f() { git stash; }",
             "kill 123",
         ],

@@ -84,9 +84,9 @@ fn here_documents_are_no_commands() {
         ),
         ("apply_patch <<'EOF'\nnothing\nEOF", "change ?, !"),
         ("git apply <<'EOF'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nEOF", "change x"),
-        ("patch -p1 <<'EOF'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nEOF", "change x"),
+        ("patch -p1 <<'EOF'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nEOF", "change x, !"),
         ("patch -p1 < fix.patch", "change ?, !"),
-        ("patch src/a.c fix.patch", "change src/a.c"),
+        ("patch src/a.c fix.patch", "change src/a.c, !"),
         ("git apply --check x.patch", ""),
     ]);
 }
@@ -148,6 +148,10 @@ fn words_are_expanded() {
         ("D='a b'; touch \"$D\"", "change a b"),
         ("touch $UNKNOWN/x", "change ?, !"),
         ("X=$(mktemp); echo > $X", "create ?, create ?, !"),
+        ("X=a; printf -v X b; touch $X", "change ?, !"),
+        ("X=a; ((X=1)); touch $X", "change ?, !"),
+        ("X=a,b; IFS=,; touch $X", "change ?, !"),
+        ("X=; : ${X:=b}; touch $X", "change ?, !"),
         ("X=a; X=$Y; touch $X", "change ?, !"),
         ("X=a; read X; touch $X", "change ?, !"),
         ("if c; then X=a; else X=b; fi; touch $X", "change ?, !"),
@@ -269,7 +273,7 @@ fn programs_that_write() {
         ("dd if=a of=b bs=1", "change b"),
         ("truncate -s 0 a", "change a"),
         ("sed -i 's/a/b/' x y", "change x, change y"),
-        ("sed -i.bak -e 's/a/b/' x", "change x"),
+        ("sed -i.bak -e 's/a/b/' x", "change x, create x.bak"),
         ("sed -i '' 's/a/b/' x", "change x"),
         ("sed --in-place 's/a/b/' x", "change x"),
         ("sed -n '1,20p' x", ""),
@@ -294,7 +298,8 @@ fn programs_that_write() {
         ("tar czf a.tgz src", "create a.tgz"),
         ("tar tf a.tar", ""),
         ("unzip -o a.zip -d out", "create out/**"),
-        ("rsync -a src/ dst/", "copy dst/src/**"),
+        ("rsync -a src/ dst/", "copy dst//**"),
+        ("cp --parents a/b dir", "copy dir/**"),
         ("rsync -an src/ dst/", ""),
         ("chmod +x a.sh", "change a.sh"),
         ("chown -R me d", "change d/**"),
@@ -335,7 +340,7 @@ fn readers_are_harmless_and_others_are_not() {
     }
     let others = "python -c 'x'|node -e 1|make|cargo build|npm test|./run.sh|go generate ./...|\
         pip install x|docker run x|ssh h ls|git commit -m x|git pull|vim a|rg --pre x y|\
-        fd -x rm|alias x=y|git -c alias.x=y x|awk -f p a|sed -f p a";
+        fd -x rm|PATH=x ls|export PATH=x|GIT_PAGER=x git log|git fetch --upload-pack=x y|alias x=y|git -c alias.x=y x|awk -f p a|sed -f p a";
     for line in others.split('|') {
         assert!(!read(line).harmless, "{line}");
     }
