@@ -25,7 +25,8 @@ fn every_path_comes_out_with_what_happens_to_it() {
     assert_eq!(files[1].hunks[0].added, ["come"]);
     assert_eq!(files[2].action, Action::Delete);
     // As recorded from the clients, and as they spell it otherwise.
-    let recorded = "*** Begin Patch\n*** Add File: /repo/allowed.txt\n+hello allowed\n*** End Patch\n";
+    let recorded =
+        "*** Begin Patch\n*** Add File: /repo/allowed.txt\n+hello allowed\n*** End Patch\n";
     let crlf = recorded.replace('\n', "\r\n");
     for text in [recorded, recorded.trim_end(), &crlf, &format!("<<'EOF'\n{recorded}EOF\n")] {
         assert_eq!(paths(&read(text).unwrap()), ["/repo/allowed.txt"], "{text}");
@@ -42,7 +43,8 @@ fn a_patch_that_lies_is_seen_through() {
     assert_eq!(paths(&read(&text).unwrap()), ["a", "b"]);
     let text = patch("*** Add File: a\n+x\n  *** Delete File: b\n");
     assert_eq!(paths(&read(&text).unwrap()), ["a", "b"]);
-    let text = patch("*** Add File: ../out\n+x\n*** Delete File: /etc/passwd\n*** Add File: a\n+x\n");
+    let text =
+        patch("*** Add File: ../out\n+x\n*** Delete File: /etc/passwd\n*** Add File: a\n+x\n");
     assert_eq!(paths(&read(&text).unwrap()), ["../out", "/etc/passwd", "a"]);
     let twice = patch("*** Delete File: a\n*** Add File: a\n+x\n");
     assert_eq!(read(&twice).unwrap().len(), 2);
@@ -80,7 +82,8 @@ fn a_diff_names_both_sides() {
     let text = "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n keep\n--- a/q\n\
                 +come\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n--- /dev/null\n+++ b/new\n\
                 @@ -0,0 +1 @@\n+x\ndiff --git a/m b/n\nsimilarity index 90%\nrename from m\n\
-                rename to n\n--- a/m\n+++ b/n\n@@ -1 +1 @@\n-a\n+b\n--- a/p\n+++ b/r\n@@ -1 +1 @@\n-a\n+b\n";
+                rename to n\n--- a/m\n+++ b/n\n@@ -1 +1 @@\n-a\n+b\n\
+                --- a/p\n+++ b/r\n@@ -1 +1 @@\n-a\n+b\n";
     let files = unified(text, 1).unwrap();
     assert_eq!(paths(&files), ["x", "old", "new", "m", "n", "p", "r"]);
     // A removed line that looks like a head is none.

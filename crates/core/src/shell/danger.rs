@@ -2,7 +2,7 @@
 //!
 //! Owns the list of the shell door. Invariant: pure words: whether anybody is at risk, holds
 //! `@git/tree`, or is a person, is judged by whoever asks. Rather one too many is told than one too
-//! few, so abbreviations count, and in a line that could not be read every word may begin a command.
+//! few: abbreviations count, and in a line that could not be read each `git` begins a command.
 
 use super::git::{self, Call, first};
 use super::outcome::{Argument, Command, Deeds, Place, Write};
@@ -82,9 +82,9 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
 fn is_known(name: &str) -> bool {
     const WORDS: [&str; 28] = [
         // These act elsewhere.
-        "ssh", "docker", "podman", "kubectl",
-        "git", "baton", "echo", "printf", "cat", "grep", "rg", "which", "man", "type", "ls", "find",
-        "head", "tail", "test", "[", "cp", "mv", "rm", "mkdir", "touch", "cd", "pushd", "export",
+        "ssh", "docker", "podman", "kubectl", "git", "baton", "echo", "printf", "cat", "grep", "rg",
+        "which", "man", "type", "ls", "find", "head", "tail", "test", "[", "cp", "mv", "rm",
+        "mkdir", "touch", "cd", "pushd", "export",
     ];
     WORDS.contains(&name)
 }
@@ -162,9 +162,18 @@ fn environment(command: &Command, verbs: &mut Vec<Verb>) {
             }
             // An empty environment hides the session, from Baton and from its hooks.
             "*" if matches!(command.name(), "baton" | "git") => verbs.push(Verb::ActsAsPerson),
-            "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "GIT_COMMON_DIR" | "GIT_EXEC_PATH"
-            | "GIT_CONFIG" | "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" | "GIT_CONFIG_COUNT"
-            | "GIT_CONFIG_PARAMETERS" | "GIT_OBJECT_DIRECTORY" | "GIT_TEMPLATE_DIR" => {
+            "GIT_DIR"
+            | "GIT_WORK_TREE"
+            | "GIT_INDEX_FILE"
+            | "GIT_COMMON_DIR"
+            | "GIT_EXEC_PATH"
+            | "GIT_CONFIG"
+            | "GIT_CONFIG_GLOBAL"
+            | "GIT_CONFIG_SYSTEM"
+            | "GIT_CONFIG_COUNT"
+            | "GIT_CONFIG_PARAMETERS"
+            | "GIT_OBJECT_DIRECTORY"
+            | "GIT_TEMPLATE_DIR" => {
                 verbs.push(Verb::NoVerify);
             }
             _ if name.starts_with("GIT_CONFIG_KEY_") => verbs.push(Verb::NoVerify),
@@ -278,9 +287,10 @@ fn config(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     };
     let read = options.has(&reads) || matches!(first(&options), "get" | "list");
     // A name alone is read; with a value, or taken away, it is changed.
-    let changes = options.has(&["--unset", "--unset-all", "--add", "--replace-all", "-e", "--edit"])
-        || matches!(first(&options), "set" | "unset" | "edit" | "rename-section")
-        || options.operands.len() > 1;
+    let changes =
+        options.has(&["--unset", "--unset-all", "--add", "--replace-all", "-e", "--edit"])
+            || matches!(first(&options), "set" | "unset" | "edit" | "rename-section")
+            || options.operands.len() > 1;
     if !read && changes && (operands.any(|name| named(&name)) || options.has(&["-e", "--edit"])) {
         verbs.push(Verb::ConfigHooks);
     }

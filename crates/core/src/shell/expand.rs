@@ -88,9 +88,8 @@ pub(super) fn words(bits: &[Bit], words: &mut Vec<Argument>) {
         return;
     }
     for word in all {
-        let split = |bit: &Bit| {
-            matches!(bit, Bit::Break) || matches!(bit, Bit::Value(' ' | '\t' | '\n'))
-        };
+        let split =
+            |bit: &Bit| matches!(bit, Bit::Break) || matches!(bit, Bit::Value(' ' | '\t' | '\n'));
         let fields = word.split(split).filter(|field| !field.is_empty());
         words.extend(fields.map(argument));
     }

@@ -99,12 +99,51 @@ pub(super) fn read(command: &Command) -> Option<Call<'_>> {
 
 /// Verbs that leave the files of the tree as they are, whatever their arguments.
 const READS: [&str; 45] = [
-    "add", "annotate", "blame", "branch", "cat-file", "check-attr", "check-ignore", "check-ref-format",
-    "cherry", "config", "count-objects", "describe", "diff-files", "diff-index", "diff-tree",
-    "fetch", "for-each-ref", "fsck", "grep", "hash-object", "help", "log", "ls-files", "ls-remote",
-    "ls-tree", "merge-base", "merge-tree", "name-rev", "notes", "range-diff", "reflog", "remote",
-    "rev-list", "rev-parse", "shortlog", "show-branch", "show-ref", "status", "symbolic-ref", "tag",
-    "update-ref", "var", "verify-commit", "version", "whatchanged",
+    "add",
+    "annotate",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-ref-format",
+    "cherry",
+    "config",
+    "count-objects",
+    "describe",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fetch",
+    "for-each-ref",
+    "fsck",
+    "grep",
+    "hash-object",
+    "help",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "merge-tree",
+    "name-rev",
+    "notes",
+    "range-diff",
+    "reflog",
+    "remote",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show-branch",
+    "show-ref",
+    "status",
+    "symbolic-ref",
+    "tag",
+    "update-ref",
+    "var",
+    "verify-commit",
+    "version",
+    "whatchanged",
 ];
 
 pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
@@ -213,8 +252,12 @@ fn checkout(walker: &mut Walker, command: &Command, call: &Call<'_>, options: &O
 
 /// A word that no branch is called.
 pub(super) fn is_surely_path(text: &str) -> bool {
-    matches!(text, "." | "..") || text.starts_with("./") || text.starts_with("../")
-        || text.starts_with(':') || text.starts_with('/') || text.ends_with('/')
+    matches!(text, "." | "..")
+        || text.starts_with("./")
+        || text.starts_with("../")
+        || text.starts_with(':')
+        || text.starts_with('/')
+        || text.ends_with('/')
 }
 
 fn apply(walker: &mut Walker, command: &Command, options: &Options, input: &Input) {

@@ -13,10 +13,10 @@ use super::{git, writers};
 const QUIET: [&str; 61] = [
     ":", "[", "arch", "basename", "baton", "bg", "break", "builtin", "cal", "clear", "command",
     "continue", "date", "df", "dirname", "du", "echo", "env", "exec", "exit", "expr", "false",
-    "fg", "free", "getconf", "groups", "hash", "hostname", "id", "jobs", "kill", "let",
-    "locale", "logname", "ls", "lsof", "man", "nproc", "pgrep", "pkill", "printenv", "printf",
-    "ps", "pwd", "read", "realpath", "return", "seq", "sleep", "stat", "test", "time", "times",
-    "tput", "tr", "true", "tty", "type", "umask", "uname", "whoami",
+    "fg", "free", "getconf", "groups", "hash", "hostname", "id", "jobs", "kill", "let", "locale",
+    "logname", "ls", "lsof", "man", "nproc", "pgrep", "pkill", "printenv", "printf", "ps", "pwd",
+    "read", "realpath", "return", "seq", "sleep", "stat", "test", "time", "times", "tput", "tr",
+    "true", "tty", "type", "umask", "uname", "whoami",
 ];
 
 /// The same, in two lists so that each can be read.
@@ -27,10 +27,42 @@ const QUIET_TOO: [&str; 11] = [
 
 /// Reads every operand.
 const READERS: [&str; 36] = [
-    "base64", "bat", "batcat", "b2sum", "cat", "cksum", "cmp", "column", "comm", "cut", "diff",
-    "expand", "file", "fmt", "fold", "head", "hexdump", "join", "less", "md5sum", "more", "nl",
-    "od", "paste", "rev", "sha1sum", "sha256sum", "sha512sum", "strings", "sum", "tac", "tail",
-    "unexpand", "wc", "zcat", "zless",
+    "base64",
+    "bat",
+    "batcat",
+    "b2sum",
+    "cat",
+    "cksum",
+    "cmp",
+    "column",
+    "comm",
+    "cut",
+    "diff",
+    "expand",
+    "file",
+    "fmt",
+    "fold",
+    "head",
+    "hexdump",
+    "join",
+    "less",
+    "md5sum",
+    "more",
+    "nl",
+    "od",
+    "paste",
+    "rev",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "strings",
+    "sum",
+    "tac",
+    "tail",
+    "unexpand",
+    "wc",
+    "zcat",
+    "zless",
 ];
 
 /// Reads every operand but the first, which says what to look for.

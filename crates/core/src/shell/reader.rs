@@ -6,9 +6,7 @@
 use std::rc::Rc;
 
 use super::redirects::Pending;
-use super::tree::{
-    Assignment, Block, Item, Link, Node, Parsed, Piece, Script, Simple, Word,
-};
+use super::tree::{Assignment, Block, Item, Link, Node, Parsed, Piece, Script, Simple, Word};
 use super::words::{Place, is_meta, is_name_start, literal};
 use super::{DEPTH_MAX, STEPS_MAX, Unparsed};
 

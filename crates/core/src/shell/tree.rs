@@ -30,9 +30,21 @@ pub(super) enum Link {
 #[derive(Debug)]
 pub(super) enum Node {
     Simple(Simple),
-    Block { kind: Block, parts: Vec<Script>, redirects: Vec<Redirect> },
-    For { name: String, words: Option<Vec<Word>>, body: Script, redirects: Vec<Redirect> },
-    Function { name: String, body: Rc<Node> },
+    Block {
+        kind: Block,
+        parts: Vec<Script>,
+        redirects: Vec<Redirect>,
+    },
+    For {
+        name: String,
+        words: Option<Vec<Word>>,
+        body: Script,
+        redirects: Vec<Redirect>,
+    },
+    Function {
+        name: String,
+        body: Rc<Node>,
+    },
     /// `[[ … ]]`, `(( … ))`, the words of a `case`: only what is substituted in them acts.
     Looked(Vec<Word>),
 }

@@ -533,7 +533,9 @@ impl Walker {
         let splits = !quoted && state.variables.contains_key("IFS");
         match value.filter(|_| !splits) {
             // An empty value gives way to the default, and that is not followed.
-            Some(Argument::Text(text)) if text.is_empty() && matches!(change, Change::Default(_)) => {
+            Some(Argument::Text(text))
+                if text.is_empty() && matches!(change, Change::Default(_)) =>
+            {
                 bits.push(Bit::Unknown);
             }
             Some(value) => expand::of_value(&expand::changed(&value, change), quoted, bits),

@@ -307,10 +307,7 @@ impl Reader<'_> {
                 _ => bytes.push(byte),
             }
         }
-        Ok(String::from_utf8(bytes).map_or_else(
-            |_| Piece::Unknown(Word::new()),
-            Piece::Quoted,
-        ))
+        Ok(String::from_utf8(bytes).map_or_else(|_| Piece::Unknown(Word::new()), Piece::Quoted))
     }
 
     fn ansi_escape(&mut self, bytes: &mut Vec<u8>) -> Parsed<()> {

@@ -213,11 +213,8 @@ fn shell(arguments: &[Argument], input: &Input) -> Inner {
 fn xargs(command: &Command, input: &Input) -> Inner {
     let arguments = command.argv.get(1..).unwrap_or_default();
     let start = start_of(arguments, "aEILnPsd", &XARGS_LONG);
-    let options = options::read(
-        arguments.get(..start).unwrap_or_default(),
-        "aEILnPsd",
-        &XARGS_LONG,
-    );
+    let options =
+        options::read(arguments.get(..start).unwrap_or_default(), "aEILnPsd", &XARGS_LONG);
     let mut argv = arguments.get(start..).unwrap_or_default().to_vec();
     if argv.is_empty() {
         argv.push("echo".into());

@@ -15,43 +15,45 @@ fn each(wanted: &[Verb], lines: &[&str]) {
     }
 }
 
+/// One verb in many clothes.
+const STASHES: &[&str] = &[
+    "git stash",
+    "git stash push -m x",
+    "git stash pop",
+    "git -C sub stash",
+    "cd a && git stash",
+    "bash -c 'git stash'",
+    "sudo git stash",
+    "env A=1 git stash",
+    "echo $(git stash)",
+    "echo `git stash`",
+    "(git stash)",
+    "true; git stash",
+    "if git stash; then :; fi",
+    "\\git stash",
+    "'git' \"stash\"",
+    "/usr/bin/git stash",
+    "X=stash; git $X",
+    "G=git; $G stash",
+    "$(which git) stash",
+    "echo stash | xargs git",
+    "eval git stash",
+    "echo 'git stash' | sh",
+    "poetry run git stash",
+    "bash <<EOF\ngit stash\nEOF",
+    "f() { git stash; }; f",
+    "git stash 'unfinished",
+    "watch git stash",
+    "git --no-pager stash",
+    "git st\"\"ash",
+    "git sta$@sh",
+    "{git,stash}",
+    "su bob -c 'git stash'",
+];
+
 #[test]
 fn verbs_of_git() {
-    let stashes = [
-        "git stash",
-        "git stash push -m x",
-        "git stash pop",
-        "git -C sub stash",
-        "cd a && git stash",
-        "bash -c 'git stash'",
-        "sudo git stash",
-        "env A=1 git stash",
-        "echo $(git stash)",
-        "echo `git stash`",
-        "(git stash)",
-        "true; git stash",
-        "if git stash; then :; fi",
-        "\\git stash",
-        "'git' \"stash\"",
-        "/usr/bin/git stash",
-        "X=stash; git $X",
-        "G=git; $G stash",
-        "$(which git) stash",
-        "echo stash | xargs git",
-        "eval git stash",
-        "echo 'git stash' | sh",
-        "poetry run git stash",
-        "bash <<EOF\ngit stash\nEOF",
-        "f() { git stash; }; f",
-        "git stash 'unfinished",
-        "watch git stash",
-        "git --no-pager stash",
-        "git st\"\"ash",
-        "git sta$@sh",
-        "{git,stash}",
-        "su bob -c 'git stash'",
-    ];
-    each(&[Verb::Stash], &stashes);
+    each(&[Verb::Stash], STASHES);
     each(&[Verb::ResetHard], &["git reset --hard", "git reset --har HEAD~1", "git reset --keep x"]);
     each(&[Verb::Clean], &["git clean -fd", "git clean -fdx src"]);
     each(&[Verb::DiscardAll], &["git checkout .", "git checkout -- .", "git restore ."]);
@@ -69,7 +71,8 @@ fn verbs_of_git() {
         "git bisect start",
     ];
     each(&[Verb::SwitchTree], &switches);
-    let adds = ["git add -A", "git add .", "git add -u", "git add --al", "git add -Av", "git add *"];
+    let adds =
+        ["git add -A", "git add .", "git add -u", "git add --al", "git add -Av", "git add *"];
     each(&[Verb::AddAll], &adds);
     let commits = ["git commit -m x", "git commit", "git commit -m '-a'", "git commit --amend"];
     each(&[Verb::PlainCommit], &commits);
@@ -137,14 +140,24 @@ fn acting_as_somebody_else() {
         "export BATON_PERSON_TOKEN_FILE=x",
     ];
     each(&[Verb::ActsAsPerson], &persons);
-    let sessions = ["BATON_SESSION=x baton status", "export BATON_SESSION=x", "BATON_SESSION=x",
-        "baton --session a.b status"];
+    let sessions = [
+        "BATON_SESSION=x baton status",
+        "export BATON_SESSION=x",
+        "BATON_SESSION=x",
+        "baton --session a.b status",
+    ];
     each(&[Verb::ActsAsSession], &sessions);
     assert_eq!(verbs("kill -9 $(pgrep -f baton)"), [Verb::KillsBaton]);
     assert_eq!(verbs("ps aux | grep baton | xargs kill"), [Verb::KillsBaton]);
     each(&[Verb::KillsBaton], &["pkill baton", "killall -9 baton", "pkill -f 'baton mcp'"]);
-    let own = ["rm -rf .git/hooks", "echo > .baton/x", "cd .git && rm index", "rm -rf .GIT",
-        "rm .git/*", "mv .git x/"];
+    let own = [
+        "rm -rf .git/hooks",
+        "echo > .baton/x",
+        "cd .git && rm index",
+        "rm -rf .GIT",
+        "rm .git/*",
+        "mv .git x/",
+    ];
     for line in own {
         assert!(verbs(line).contains(&Verb::DeletesBaton), "{line}: {:?}", verbs(line));
     }

@@ -7,8 +7,25 @@ use crate::shell::{DEPTH_MAX, LINE_BYTES_MAX, Unparsed, read};
 #[test]
 fn depth_is_bounded() {
     let openings = [
-        "(", "$(", "`", "\"$(", "{ ", "${x:-", "$((", "if ", "while ", "((", "<(", "case x in a) ",
-        "f() { ", "[[ $(", "bash -c \"", "! (", "{a,", "eval $(", "a=(",
+        "(",
+        "$(",
+        "`",
+        "\"$(",
+        "{ ",
+        "${x:-",
+        "$((",
+        "if ",
+        "while ",
+        "((",
+        "<(",
+        "case x in a) ",
+        "f() { ",
+        "[[ $(",
+        "bash -c \"",
+        "! (",
+        "{a,",
+        "eval $(",
+        "a=(",
     ];
     for opening in openings {
         let deeds = read(&opening.repeat(10_000));
@@ -28,8 +45,27 @@ fn length_is_bounded() {
     assert_eq!(read(&long).unparsed, Some(Unparsed::TooLong));
     let full = |unit: &str| unit.repeat(LINE_BYTES_MAX / unit.len());
     let units = [
-        "a", "a;", "a ", "\n", "'", "\"\" ", "$x", "a[", "((echo '((((' ) );", "<<a ", "{", "{a,b}",
-        "\\", "\u{fc}", "`a`", "x=1;", "a&&", "a|", "$'\\x", "for i in a b c d;do ", "#",
+        "a",
+        "a;",
+        "a ",
+        "\n",
+        "'",
+        "\"\" ",
+        "$x",
+        "a[",
+        "((echo '((((' ) );",
+        "<<a ",
+        "{",
+        "{a,b}",
+        "\\",
+        "\u{fc}",
+        "`a`",
+        "x=1;",
+        "a&&",
+        "a|",
+        "$'\\x",
+        "for i in a b c d;do ",
+        "#",
     ];
     for unit in units {
         let deeds = read(&full(unit));

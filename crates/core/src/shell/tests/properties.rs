@@ -1,22 +1,27 @@
-//! What holds for every text. A longer run: `PROPTEST_CASES=1000000 cargo test -p baton-core shell`.
+//! What holds for every text.
 //!
-//! The same functions are what a fuzzer calls: `read`, `danger::of`, `patches::read`, `unified`.
+//! A longer run: `PROPTEST_CASES=1000000 cargo test -p baton-core shell`. The same functions
+//! are what a fuzzer calls: `read`, `danger::of`, `patches::read`, `patches::unified`.
 
 use proptest::prelude::*;
 
 use crate::patches;
 use crate::shell::{Argument, danger, quote, read};
 
+#[rustfmt::skip]
+const PIECES: &[&str] = &[
+    " ", "\n", ";", "&", "&&", "||", "|", "(", ")", "{", "}", "<", ">", ">>", "<<", "<<-", "<<<",
+    "&>", ">&", "$", "${", "$(", "$((", "))", "`", "'", "\"", "\\", "#", "=", "x=1", "a", "b.c",
+    "*", "?", "[", "]", "~", "!", "if", "then", "fi", "for", "in", "do", "done", "case", "esac",
+    "while", "function", "[[", "]]", "((", "EOF", "git", "stash", "rm", "cd", "-r", "bash", "-c",
+    "eval", "xargs", "find", "-exec", "sed", "-i", "cp", "tar", "x", "é", "\u{0}", "..", ",", "1",
+    "env", "sudo", "-u", "tee", "perl", "dd", "of=", "apply_patch", "*** Begin Patch\n", "%",
+    ":-",
+];
+
 /// Pieces that mean something to a shell, in any order.
 fn shellish() -> impl Strategy<Value = String> {
-    let pieces = prop::sample::select(vec![
-        " ", "\n", ";", "&", "&&", "||", "|", "(", ")", "{", "}", "<", ">", ">>", "<<", "<<-", "<<<",
-        "&>", ">&", "$", "${", "$(", "$((", "))", "`", "'", "\"", "\\", "#", "=", "x=1", "a", "b.c",
-        "*", "?", "[", "]", "~", "!", "if", "then", "fi", "for", "in", "do", "done", "case", "esac",
-        "while", "function", "[[", "]]", "((", "EOF", "git", "stash", "rm", "cd", "-r", "bash", "-c",
-        "eval", "xargs", "find", "-exec", "sed", "-i", "cp", "tar", "x", "é", "\u{0}", "..", ",", "1",
-        "env", "sudo", "-u", "tee", "perl", "dd", "of=", "apply_patch", "*** Begin Patch\n", "%", ":-",
-    ]);
+    let pieces = prop::sample::select(PIECES);
     prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat())
 }
 
