@@ -211,10 +211,9 @@ fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
             verbs.push(Verb::DiscardAll);
         }
         "checkout" => checkout(call, verbs),
+        "bisect" if matches!(first(&options), "log" | "view") => {}
         "bisect" | "am" | "rebase" | "merge" | "pull" | "cherry-pick" | "revert" | "switch" => {
-            if !matches!(first(&options), "log" | "view") {
-                verbs.push(Verb::SwitchTree);
-            }
+            verbs.push(Verb::SwitchTree);
         }
         "read-tree" | "checkout-index" | "sparse-checkout" | "filter-branch" | "filter-repo" => {
             verbs.push(Verb::SwitchTree);

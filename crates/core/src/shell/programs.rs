@@ -244,7 +244,7 @@ fn awk(walker: &mut Walker, command: &Command) {
     // In a program `>` compares as well as it writes: whoever has one is compared afterwards.
     let acts = |text: &str| text.contains(['>', '|']) || text.contains("system");
     let source = options.value(&["-e", "--source"]).or(program);
-    if scripted || !source.and_then(Argument::text).is_some_and(|text| !acts(text)) {
+    if scripted || source.and_then(Argument::text).is_none_or(acts) {
         walker.opaque();
     }
     let first = usize::from(program.is_some() && !options.has(&["-e", "--source"]));

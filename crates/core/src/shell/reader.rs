@@ -85,10 +85,10 @@ impl<'a> Reader<'a> {
     /// Reads another text as part of this one.
     pub(super) fn apart<T>(
         &mut self,
-        text: String,
+        text: &str,
         read: impl FnOnce(&mut Reader<'_>) -> Parsed<T>,
     ) -> Parsed<T> {
-        let mut inner = Reader { steps: self.steps, ..Reader::new(&text, self.depth) };
+        let mut inner = Reader { steps: self.steps, ..Reader::new(text, self.depth) };
         let result = inner.deeper(|inner| {
             let result = read(inner)?;
             inner.here_documents()?;
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         if self.starts("((") {
             let before = self.at;
             if let Some(inside) = self.double_brackets(before + 2) {
-                let word = self.apart(inside, |reader| reader.pieces(Place::Body))?;
+                let word = self.apart(&inside, |reader| reader.pieces(Place::Body))?;
                 let redirects = self.redirects()?;
                 let looked = vec![vec![Node::Looked(vec![vec![Piece::Unknown(word)]]).into()]];
                 return Ok(Node::Block { kind: Block::Group, parts: looked, redirects });
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
         let (mut name, mut words) = (String::new(), None);
         if self.starts("((") {
             let inside = self.double_brackets(self.at + 2).ok_or_else(|| self.unfinished())?;
-            let word = self.apart(inside, |reader| reader.pieces(Place::Body))?;
+            let word = self.apart(&inside, |reader| reader.pieces(Place::Body))?;
             words = Some(vec![vec![Piece::Unknown(word)]]);
         } else {
             name = self.name().to_owned();
@@ -468,7 +468,7 @@ impl<'a> Reader<'a> {
             match word.find("]=").or_else(|| word.find("]+=")).map(|length| &word[1..length]) {
                 Some(inside) => {
                     self.at += inside.len() + 2;
-                    looked.push(self.apart(inside.to_owned(), |r| r.pieces(Place::Body))?);
+                    looked.push(self.apart(inside, |r| r.pieces(Place::Body))?);
                     known = false;
                 }
                 None => {

@@ -44,7 +44,7 @@ impl Reader<'_> {
             }
             let word = match pending.quoted {
                 true => vec![Piece::Quoted(body)],
-                false => self.apart(body, |reader| reader.pieces(Place::Body))?,
+                false => self.apart(&body, |reader| reader.pieces(Place::Body))?,
             };
             let _ = pending.body.set(word);
         }

@@ -171,7 +171,7 @@ impl Reader<'_> {
             word.push(Piece::Command { script, quoted });
             return Ok(());
         };
-        let inside = self.apart(inside, |reader| reader.pieces(Place::Body))?;
+        let inside = self.apart(&inside, |reader| reader.pieces(Place::Body))?;
         word.push(Piece::Unknown(inside));
         Ok(())
     }
@@ -279,7 +279,7 @@ impl Reader<'_> {
                 _ => inside.push('\\'),
             }
         }
-        self.apart(inside, |reader| reader.script(End::Text))
+        self.apart(&inside, |reader| reader.script(End::Text))
     }
 
     /// `$'…'`, behind the opening.

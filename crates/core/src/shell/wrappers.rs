@@ -145,7 +145,7 @@ fn env(command: &Command) -> Inner {
     let options = options::read(arguments.get(..start).unwrap_or_default(), "uCS", &long);
     if let Some(split) = options.value(&["-S", "--split-string"]) {
         let rest = arguments.get(start..).unwrap_or_default();
-        return joined(&[&[split.clone()], rest].concat());
+        return joined(&[std::slice::from_ref(split), rest].concat());
     }
     let mut inner = command.clone();
     if options.has(&["-i", "--ignore-environment"]) || options.operands.iter().any(is_dash) {
