@@ -435,6 +435,10 @@ impl Walker {
     }
 
     fn value(&mut self, word: &Word, state: &mut State) -> Parsed<Argument> {
+        // The text of a whole file in a here-document: nothing in it is special.
+        if let [Piece::Quoted(text)] = &word[..] {
+            return Ok(Argument::Text(text.clone()));
+        }
         let bits = self.bits(word, state)?;
         Ok(expand::value(&bits))
     }
