@@ -24,6 +24,10 @@ completions and man pages beside it. Uses musl; installs its compiler (musl-tool
 it may, and falls back to a static glibc, saying so, where musl cannot be had.
 ";
 
+/// Static, at a fixed address, and with headers, code and constants in one piece that begins where a
+/// large page may: the kernel then maps two megabytes at one fault, the first two included.
+const STATIC_FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static \
+     -C link-arg=-Wl,-z,noseparate-code";
 const STARTS: usize = 300;
 const SHELLS: &[(&str, &str)] =
     &[("bash", "baton.bash"), ("zsh", "_baton"), ("fish", "baton.fish")];
@@ -52,7 +56,7 @@ pub(crate) fn act(words: &[String]) -> Result<(), Failure> {
 pub(crate) fn static_build(package: &str, target: &str) -> Command {
     let mut build = cargo(["build", "--release", "--locked", "-p", package, "--target", target]);
     // With --target these reach the product only, not the build scripts that run here.
-    build.env("RUSTFLAGS", "-C target-feature=+crt-static -C relocation-model=static");
+    build.env("RUSTFLAGS", STATIC_FLAGS);
     build
 }
 

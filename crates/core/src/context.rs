@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::handoff::Work;
 use crate::id::{ClaimId, Fresh, Position, SessionId, TaskId, Token, TreeId, WaiterId};
 use crate::resource::Resource;
-use crate::serial::Standing;
+use crate::serial::Whereabouts;
 use crate::time::Moment;
 
 #[derive(Clone, Debug)]
@@ -57,8 +57,8 @@ pub struct Observed {
     pub waiters_gone: Vec<WaiterId>,
     /// How runners of `once` looked, by the token of their turn.
     pub runners: BTreeMap<Token, Life>,
-    /// The branch the caller stands on; nothing without git, or where it does not matter.
-    pub standing: Option<Standing>,
+    /// The branch the caller stands on, once that matters.
+    pub standing: Whereabouts,
     /// Of serial zones bound to a branch: whether it has changes in them that have not landed.
     pub zones: BTreeMap<String, bool>,
     /// Lock files of other tools beside paths that are asked for.

@@ -36,6 +36,30 @@ pub struct Standing {
     pub clone: String,
 }
 
+/// Whether somebody has looked where the caller stands. Looked at only when a serial zone is
+/// concerned: most edits touch none, and need not read git's files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Whereabouts {
+    #[default]
+    Unseen,
+    /// No branch, or no git.
+    Nowhere,
+    On(Standing),
+}
+
+impl Whereabouts {
+    /// Where the caller stands, or the request to look.
+    fn seen(context: &Context) -> Result<Option<&Standing>, Refusal> {
+        match &context.observed.standing {
+            Self::On(standing) => Ok(Some(standing)),
+            Self::Unseen if !context.observed.complete => {
+                Err(Refusal::Unobserved { claims: Vec::new() })
+            }
+            Self::Unseen | Self::Nowhere => Ok(None),
+        }
+    }
+}
+
 /// A zone that is bound to a branch until that has landed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ZoneHold {
@@ -115,7 +139,7 @@ pub(crate) fn judge(
         let zone =
             hold.resources.iter().find(|one| is_serial_zone(one) && one.overlaps(&bound.zone));
         let Some(zone) = zone else { continue };
-        if bound.holder.session == hold.holder.session || bound.is_where(context) {
+        if bound.holder.session == hold.holder.session || bound.is_where(context)? {
             continue;
         }
         let task = match &bound.task {
@@ -146,9 +170,9 @@ pub(crate) fn judge(
 }
 
 impl ZoneHold {
-    fn is_where(&self, context: &Context) -> bool {
-        let standing = context.observed.standing.as_ref();
-        standing.is_some_and(|here| here.branch == self.branch && here.clone == self.clone)
+    fn is_where(&self, context: &Context) -> Result<bool, Refusal> {
+        let standing = Whereabouts::seen(context)?;
+        Ok(standing.is_some_and(|here| here.branch == self.branch && here.clone == self.clone))
     }
 
     fn held(&self, asked: &Resource) -> Held {
@@ -184,12 +208,13 @@ pub(crate) fn bind(
 ) -> Result<Vec<Event>, Refusal> {
     let zones: Vec<&Resource> =
         claim.hold.resources.iter().filter(|one| is_serial_zone(one)).collect();
-    let Some(here) = context.observed.standing.as_ref().filter(|_| !zones.is_empty()) else {
-        return Ok(Vec::new());
-    };
-    if is_target(&scene.policy, &here.branch) || claim.hold.mode == Mode::Shared {
+    if zones.is_empty() || claim.hold.mode == Mode::Shared {
         return Ok(Vec::new());
     }
+    let here = Whereabouts::seen(context)?;
+    let Some(here) = here.filter(|here| !is_target(&scene.policy, &here.branch)) else {
+        return Ok(Vec::new());
+    };
     let task = task_of(view, claim, context)?;
     let bound = zones.into_iter().map(|zone| ZoneHold {
         zone: zone.clone(),

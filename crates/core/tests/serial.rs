@@ -5,7 +5,7 @@ use baton_core::claims::letting_go::Target;
 use baton_core::claims::{Answer, take};
 use baton_core::context::Context;
 use baton_core::refusal::{Held, Refusal};
-use baton_core::serial::{self, Standing};
+use baton_core::serial::{self, Standing, Whereabouts};
 use baton_core::zones::Rule;
 
 use crate::world::{World, resource, resources};
@@ -22,7 +22,7 @@ fn world() -> World {
 fn standing(world: &mut World, who: &str, branch: &str, unlanded: Option<bool>) -> Context {
     let mut context = world.context(Some(who));
     context.observed.standing =
-        Some(Standing { branch: branch.to_owned(), clone: "here".to_owned() });
+        Whereabouts::On(Standing { branch: branch.to_owned(), clone: "here".to_owned() });
     let bound = serial::all(&world.store).unwrap();
     let seen = bound.iter().filter_map(|hold| Some((hold.zone.index_value(), unlanded?)));
     context.observed.zones = seen.collect();

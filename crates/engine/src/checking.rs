@@ -19,7 +19,7 @@ use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
 use crate::place::identity;
 use crate::resources::named;
-use crate::sighting::{clear_the_way, foreign_locks, landing, of_claims};
+use crate::sighting::{clear_the_way, foreign_locks, of_claims};
 use crate::workspace::Workspace;
 
 /// The verdict on all paths is the strictest of theirs.
@@ -86,7 +86,6 @@ pub fn judge(
 ) -> Result<Checked, Failure> {
     let mut observed =
         Observed { foreign_locks: foreign_locks(workspace, resources), ..Observed::default() };
-    observed.standing = landing::standing(workspace);
     for look in 1.. {
         observed.complete = look > LOOKS_MAX;
         let answer = workspace.look(actor, observed.clone(), |view, context| {

@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::process::Identity;
 use crate::resources::named;
 use crate::sighting::{
-    clear_the_way, foreign_locks, identity_of, in_the_way, landing, left_by, life_of, of_claims,
+    clear_the_way, foreign_locks, identity_of, in_the_way, left_by, life_of, of_claims,
 };
 use crate::whoami::process_of;
 use crate::workspace::{Retry, Workspace};
@@ -165,7 +165,6 @@ fn attempt(
 ) -> Result<Answer, Failure> {
     let mut observed = Observed {
         foreign_locks: foreign_locks(workspace, &request.resources),
-        standing: landing::standing(workspace),
         ..Observed::default()
     };
     let granted = |answer: &Answer| matches!(answer, Answer::Granted(_));

@@ -22,7 +22,7 @@ use crate::process::{Identity, Machine, State};
 use crate::workspace::Workspace;
 
 pub mod files;
-pub mod landing;
+mod landing;
 #[cfg(test)]
 mod tests;
 
@@ -70,6 +70,7 @@ pub fn of_claims(
     }
     observed.claims.extend(files::sight(workspace, looks)?);
     if claims.is_empty() {
+        observed.standing = landing::standing(workspace);
         observed.zones = landing::of_zones(workspace)?;
     }
     Ok(())

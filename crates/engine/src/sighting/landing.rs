@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use baton_core::context::{Actor, Observed};
 use baton_core::policy;
 use baton_core::resource::Resource;
-use baton_core::serial::{self, Standing, ZoneHold};
+use baton_core::serial::{self, Standing, Whereabouts, ZoneHold};
 use baton_core::view::Record;
 use baton_core::zones::Policy;
 
@@ -18,13 +18,17 @@ use crate::git::{Git, Oid};
 use crate::workspace::Workspace;
 
 /// The branch this tree stands on, read from git's own file: no process is started for it.
-pub fn standing(workspace: &Workspace) -> Option<Standing> {
-    let dirs = workspace.place.git.as_ref()?;
-    let head = std::fs::read_to_string(dirs.git_dir.join("HEAD")).ok()?;
-    let branch = head.trim_end().strip_prefix("ref: refs/heads/")?;
+pub(super) fn standing(workspace: &Workspace) -> Whereabouts {
+    let head = workspace.place.git.as_ref().map(|dirs| dirs.git_dir.join("HEAD"));
+    let text = head.and_then(|head| std::fs::read_to_string(head).ok());
+    let branch = text.as_deref().and_then(|text| text.trim_end().strip_prefix("ref: refs/heads/"));
     // With references in a table the file says only that.
-    let known = branch != ".invalid";
-    known.then(|| Standing { branch: branch.to_owned(), clone: clone_of(workspace) })
+    match branch.filter(|branch| *branch != ".invalid") {
+        Some(branch) => {
+            Whereabouts::On(Standing { branch: branch.to_owned(), clone: clone_of(workspace) })
+        }
+        None => Whereabouts::Nowhere,
+    }
 }
 
 /// Machine and repository: what is there can be looked at.
