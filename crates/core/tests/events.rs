@@ -66,6 +66,7 @@ fn session(life: Life) -> Session {
         session: SessionId("s1".to_owned()),
         name: "amber-otter".to_owned(),
         client: Some("claude".to_owned()),
+        client_session: None,
         role: None,
         person: false,
         tree: TreeId("t1".to_owned()),
