@@ -38,8 +38,7 @@ pub fn next(
     let seen = highest(workspace, &folder)?;
     let request = Request { folder, width: wanted.width, claim: wanted.claim, seen };
     let retry = operation.map(|operation| Retry::of(operation, "next-number", wanted));
-    let standing = crate::sighting::landing::standing(workspace);
-    let mut observed = Observed { standing, ..Observed::default() };
+    let mut observed = Observed::default();
     for look in 1.. {
         observed.complete = look > crate::claiming::LOOKS_MAX;
         let given = workspace.decide_once(

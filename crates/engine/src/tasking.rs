@@ -31,9 +31,7 @@ use crate::failure::Failure;
 use crate::gating;
 use crate::handing::{self, work};
 use crate::resources::named;
-use crate::sighting::{
-    bury, clear_the_way, files, foreign_locks, in_the_way, landing, life_of, of_claims,
-};
+use crate::sighting::{bury, clear_the_way, files, foreign_locks, in_the_way, life_of, of_claims};
 use crate::workspace::{Retry, Workspace};
 
 pub mod graph;
@@ -131,7 +129,6 @@ pub fn take(
         bury_owners(workspace, OWNERS_MAX)?;
     }
     let mut observed = Observed { head: work::head(workspace), ..Observed::default() };
-    observed.standing = landing::standing(workspace);
     let mut looked_far = false;
     for look in 1.. {
         observed.complete = look > LOOKS_MAX;
