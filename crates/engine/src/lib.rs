@@ -15,6 +15,7 @@ pub mod conflicts;
 pub mod copies;
 pub mod deploying;
 pub mod doctor;
+pub mod doors;
 pub mod errand;
 pub mod escape;
 pub mod evidence;

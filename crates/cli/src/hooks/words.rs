@@ -1,0 +1,148 @@
+//! What a model reads at the doors: who, until when, why, and what it can do now.
+//!
+//! Owns the sentences. Every line begins with `Baton:` so that a reader knows who speaks; texts of
+//! other agents stand in quotes, escaped, and never at the start of a line (S20).
+
+use std::fmt::Write as _;
+
+use baton_core::check::{Because, Finding, Verdict};
+use baton_engine::checking::NotClaimable;
+use baton_engine::doors::edit::Judged;
+use baton_engine::doors::reads::Stale;
+
+use crate::news::notices_words;
+use crate::render::{self, shown};
+use crate::words::{Problem, held_sentence, word};
+
+/// Findings that one answer spells out.
+const FINDINGS_MAX: usize = 5;
+
+/// Why an edit may not be, and what else can be done.
+pub(crate) fn denial(judged: &Judged) -> String {
+    let mut text = String::new();
+    let stopped = judged.findings.iter().filter(|one| one.verdict >= Verdict::Ask);
+    for finding in stopped.clone().take(FINDINGS_MAX) {
+        let _ = writeln!(text, "Baton: {}", stopped_sentence(finding));
+    }
+    let more = stopped.count().saturating_sub(FINDINGS_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "Baton: and {more} more like it.");
+    }
+    for one in judged.not_claimable.iter().filter(|one| one.verdict >= Verdict::Ask) {
+        let _ = writeln!(text, "Baton: {}", unclaimable_sentence(one));
+    }
+    for path in &judged.overwritten {
+        let stale = judged.stale.iter().find(|one| one.path == *path);
+        let _ = writeln!(
+            text,
+            "Baton: {} since you read it, and this would overwrite that. Read it again, then \
+             write what both need.",
+            stale.map_or_else(|| shown(&path.to_string()), changed_sentence)
+        );
+    }
+    for path in &judged.not_appended {
+        let _ = writeln!(
+            text,
+            "Baton: {} is in an append zone: lines may be added at its end, and those that are \
+             there stay as they are.",
+            shown(&path.to_string())
+        );
+    }
+    text.push_str(&news(judged));
+    text.trim_end().to_owned()
+}
+
+fn stopped_sentence(finding: &Finding) -> String {
+    let path = finding.resource.to_string();
+    let (what, given) = (shown(&path), word(&path));
+    match (finding.because, finding.held.first()) {
+        (Because::Held, Some(held)) => format!(
+            "{}. Nothing was changed; do not go around this. You can work on something else now \
+             (baton task ready), wait for it (baton claim {given} --wait 10m), ask for it (baton \
+             ask {given} --why \"…\"), or suggest your change (baton suggest --help).",
+            held_sentence(held)
+        ),
+        (Because::Held, None) => format!("{what} is held by somebody else."),
+        (Because::ClaimFirst, _) => format!(
+            "{what} is in a zone where a claim comes first: baton claim {given}, then edit it."
+        ),
+        (Because::NeedsPerson, _) => format!(
+            "{what} is for a person to approve. Say what you would change and why, and go on with \
+             something else until a person has decided."
+        ),
+        _ => format!("{what} may not be edited now."),
+    }
+}
+
+fn unclaimable_sentence(one: &NotClaimable) -> String {
+    let path = shown(one.path.trim_start_matches("path:"));
+    match one.because {
+        Because::GitDir => format!(
+            "{path} belongs to git or to Baton and is never edited by hand; use git and baton."
+        ),
+        _ => format!("{path} may not be edited."),
+    }
+}
+
+fn changed_sentence(stale: &Stale) -> String {
+    let path = shown(&stale.path.to_string());
+    match &stale.by {
+        Some(name) => format!("{path} was changed by {}", shown(name)),
+        None => format!("{path} has changed"),
+    }
+}
+
+/// What an agent should know of an edit that may be.
+pub(crate) fn remarks(judged: &Judged) -> String {
+    let mut text = String::new();
+    for stale in &judged.stale {
+        let _ = writeln!(
+            text,
+            "Baton: {} since you read it. Make sure your change fits what is there now.",
+            changed_sentence(stale)
+        );
+    }
+    if let Some(granted) = &judged.granted {
+        for held in &granted.elsewhere {
+            let _ = writeln!(
+                text,
+                "Baton: in another tree, {}. Your edit is fine here; expect a merge, and keep the \
+                 change small.",
+                held_sentence(held)
+            );
+        }
+        for left in &granted.left_behind {
+            let saved = match &left.rescue {
+                Some(reference) => format!(" (saved as {reference})"),
+                None => String::new(),
+            };
+            let _ = writeln!(
+                text,
+                "Baton: {} has uncommitted changes of {}{saved}. They are not yours: keep them.",
+                render::resources(&left.paths),
+                render::holder(&left.holder)
+            );
+        }
+    }
+    text.push_str(&news(judged));
+    text.trim_end().to_owned()
+}
+
+fn news(judged: &Judged) -> String {
+    told(&judged.notices)
+}
+
+/// What a session must be told, a line each.
+pub(crate) fn told(notices: &[baton_core::notices::Notice]) -> String {
+    let lines = notices_words(notices, false);
+    lines.lines().map(|line| format!("Baton: {line}\n")).collect()
+}
+
+/// Baton could not answer; the act goes on unjudged, and the agent is told so.
+pub(crate) fn unanswered(problem: &Problem) -> String {
+    format!(
+        "Baton: this was not judged, because Baton could not answer: {}. Go on carefully, and tell \
+         your user: {}",
+        problem.message, problem.next
+    )
+}
