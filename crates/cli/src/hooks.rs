@@ -65,6 +65,13 @@ pub(crate) struct Payload {
     pub(crate) event: Event,
 }
 
+impl Payload {
+    /// Clients that give no ids run one call at a time.
+    pub(crate) fn call_id(&self) -> &str {
+        self.call.as_deref().unwrap_or("-")
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
     /// Begun, cleared, resumed or compacted: the context holds nothing of ours.

@@ -19,8 +19,11 @@ use crate::sessions::{self, Credentials};
 use crate::whoami::{self, Hints, process_of};
 use crate::workspace::Workspace;
 
+mod activity;
+pub mod after;
 pub mod edit;
 pub mod reads;
+pub mod shell;
 mod traces;
 
 use traces::Trace;

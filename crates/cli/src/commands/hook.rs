@@ -12,7 +12,7 @@ use std::time::Duration;
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
 use baton_engine::doors::edit::{Target, edit};
-use baton_engine::doors::{self, Visitor, reads};
+use baton_engine::doors::{self, Visitor, after, reads, shell};
 use baton_engine::failure::Failure;
 use baton_engine::workspace::Workspace;
 use baton_engine::{api, handing, place, sessions};
@@ -107,7 +107,12 @@ impl Door<'_> {
             Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, .. } => {
                 let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
                 reads::remember(self.workspace, actor, &self.payload.cwd, &paths);
+                after::edited(self.workspace, actor, &self.payload.cwd, targets);
                 Ok(Answer::Silent)
+            }
+            Event::Before(Tool::Shell(line)) => self.before_line(actor, line),
+            Event::After { tool: Tool::Shell(line), failed } => {
+                self.after_line(actor, line, *failed)
             }
             Event::After { tool: Tool::Read(paths), .. } => {
                 reads::remember(self.workspace, actor, &self.payload.cwd, paths);
@@ -162,6 +167,24 @@ impl Door<'_> {
         }
     }
 
+    fn before_line(&mut self, actor: &Actor, line: &str) -> Result<Answer, Failure> {
+        let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
+        let judged = shell::before(self.workspace, actor, cwd, line, call)?;
+        Ok(match judged.verdict {
+            Verdict::Deny | Verdict::Ask => Answer::Deny(words::line_denial(&judged)),
+            Verdict::Allow | Verdict::Warn => {
+                let edits = judged.edits.as_ref().map(words::remarks).unwrap_or_default();
+                context(&format!("{edits}\n{}", words::told(&judged.notices)))
+            }
+        })
+    }
+
+    fn after_line(&mut self, actor: &Actor, line: &str, failed: bool) -> Result<Answer, Failure> {
+        let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
+        let compared = after::after(self.workspace, actor, cwd, line, call, failed)?;
+        Ok(context(&words::compared(&compared)))
+    }
+
     fn session_start(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
         let admitted = doors::admit(self.workspace, visitor)?;
         if let Some(begun) = &admitted.begun {
@@ -214,7 +237,7 @@ impl Door<'_> {
 }
 
 fn context(text: &str) -> Answer {
-    match text.trim_end() {
+    match text.trim() {
         "" => Answer::Silent,
         text => Answer::Context(text.to_owned()),
     }

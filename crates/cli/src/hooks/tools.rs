@@ -40,7 +40,7 @@ pub(super) fn tool(name: &str, input: &Value) -> Tool {
 
 fn target(input: &Value, change: Change) -> Vec<Target> {
     let path = text(input, PATH).filter(|path| !path.is_empty());
-    path.map(|path| Target { path: path.to_owned(), change }).into_iter().collect()
+    path.map(|path| Target::file(path, change)).into_iter().collect()
 }
 
 fn whole(input: &Value) -> Vec<Target> {
@@ -80,7 +80,7 @@ fn patch(input: &Value) -> Tool {
     match patches::read(given) {
         Ok(files) => Tool::Edit(files.iter().flat_map(changed).collect()),
         Err(why) => {
-            let unknown = |path| Target { path, change: Change::Unknown };
+            let unknown = |path: String| Target::file(path, Change::Unknown);
             let targets = patches::named(given).into_iter().map(unknown).collect();
             Tool::Patch { why: why.to_string(), targets }
         }
@@ -104,9 +104,9 @@ fn changed(file: &patches::File) -> Vec<Target> {
             _ => Change::Unknown,
         },
     };
-    let mut targets = vec![Target { path: file.path.clone(), change: here }];
+    let mut targets = vec![Target::file(&file.path, here)];
     let there = file.moved_to.iter().cloned();
-    targets.extend(there.map(|path| Target { path, change: Change::Unknown }));
+    targets.extend(there.map(|path| Target::file(path, Change::Unknown)));
     targets
 }
 

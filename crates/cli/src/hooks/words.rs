@@ -6,9 +6,12 @@
 use std::fmt::Write as _;
 
 use baton_core::check::{Because, Finding, Verdict};
+use baton_core::shell::danger::Verb;
 use baton_engine::checking::NotClaimable;
+use baton_engine::doors::after::Compared;
 use baton_engine::doors::edit::Judged;
 use baton_engine::doors::reads::Stale;
+use baton_engine::doors::shell::{self, Stopped};
 
 use crate::news::notices_words;
 use crate::render::{self, shown};
@@ -136,6 +139,118 @@ fn news(judged: &Judged) -> String {
 pub(crate) fn told(notices: &[baton_core::notices::Notice]) -> String {
     let lines = notices_words(notices, false);
     lines.lines().map(|line| format!("Baton: {line}\n")).collect()
+}
+
+/// Why a line of a shell may not run, and what to do instead.
+pub(crate) fn line_denial(judged: &shell::Judged) -> String {
+    let mut text = String::new();
+    for stopped in judged.stopped.iter().take(FINDINGS_MAX) {
+        let line = shown(&stopped.danger.argv.join(" "));
+        let why = danger_sentence(stopped, judged.on_target.as_deref());
+        let _ = writeln!(text, "Baton: `{line}` was not run: {why}");
+    }
+    if let Some(target) = &judged.deploys {
+        let target = shown(target);
+        let _ = writeln!(
+            text,
+            "Baton: this ships {target} by hand, and was not run. `baton deploy {target}` does it \
+             from a clean checkout of what has landed, one at a time, and checks it afterwards."
+        );
+    }
+    if let Some(edits) = &judged.edits {
+        text.push_str(&denial(edits));
+    }
+    text.push_str(&told(&judged.notices));
+    text.trim_end().to_owned()
+}
+
+fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
+    let others = match stopped.others.as_slice() {
+        [] => "others".to_owned(),
+        names => names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", "),
+    };
+    match stopped.danger.verb {
+        Verb::Stash => format!(
+            "git has one stash for all working trees, and {others} would find or lose work in it. \
+             Commit what is yours instead: baton commit -m \"wip: …\"."
+        ),
+        Verb::ResetHard | Verb::Clean | Verb::DiscardAll => format!(
+            "{others} work in this tree, and their uncommitted edits would be gone. To undo your \
+             own edits, restore your own files by name: git restore FILE."
+        ),
+        Verb::SwitchTree => format!(
+            "{others} work in this tree, and it would change under their hands. Work in a tree of \
+             your own (baton worktree new), bring this one up to date with baton sync --pull, or \
+             take the whole tree first: baton claim @git/tree --wait 10m."
+        ),
+        Verb::AddAll => format!(
+            "it would take what {others} changed or staged along. Commit exactly your files: baton \
+             commit -m \"…\" FILE…"
+        ),
+        Verb::PlainCommit => match on_target {
+            Some(branch) => format!(
+                "work reaches {} only through the queue. `baton commit -m \"…\"` puts it on a \
+                 branch of your own, and `baton land` lands it when its checks have passed.",
+                shown(branch)
+            ),
+            None => format!(
+                "{others} share this tree and its index, so it may take what they staged. Commit \
+                 exactly your files: baton commit -m \"…\" FILE…"
+            ),
+        },
+        Verb::ForcePush => {
+            "it can erase what others pushed. Land your branch instead: baton land.".to_owned()
+        }
+        Verb::NoVerify | Verb::ConfigHooks => {
+            "hooks guard the work of others here, and are not left out. Run it without that."
+                .to_owned()
+        }
+        Verb::DeletesBaton => {
+            "that folder belongs to git or to Baton, and is never written by hand.".to_owned()
+        }
+        Verb::ActsAsPerson => {
+            "only a person decides that. Say what you need and why, and go on with something else."
+                .to_owned()
+        }
+        Verb::ActsAsSession => "you act as your own session, and as no other.".to_owned(),
+        Verb::KillsBaton => "other agents depend on it.".to_owned(),
+        Verb::Push => "others may be at risk.".to_owned(),
+    }
+}
+
+/// What a command left that its agent must know.
+pub(crate) fn compared(compared: &Compared) -> String {
+    let mut text = String::new();
+    for held in &compared.breached {
+        let path = held.resource.to_string();
+        let _ = writeln!(
+            text,
+            "Baton: your command changed {}, and {}. Put it back as it was if you can do so \
+             without touching their edits (ask: baton ask {} --why \"…\"); this is in the journal.",
+            shown(&path),
+            held_sentence(held),
+            word(&path)
+        );
+    }
+    if let Some(taken) = &compared.taken {
+        text.push_str(&denial(taken));
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&remarks(taken));
+    }
+    if !compared.in_the_middle.is_empty() {
+        let named = compared.in_the_middle.iter().take(FINDINGS_MAX);
+        let named: Vec<String> =
+            named.map(|(path, name)| format!("{} ({})", shown(path), shown(name))).collect();
+        let _ = writeln!(
+            text,
+            "Baton: this failed while others are in the middle of edits that are not yours: {}. Do \
+             not mend them: wait a minute and run it again.",
+            named.join(", ")
+        );
+    }
+    text.trim_end().to_owned()
 }
 
 /// Baton could not answer; the act goes on unjudged, and the agent is told so.

@@ -28,8 +28,10 @@ const COMPARED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// One file an edit would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// As the client spells it: never a pattern.
+    /// As the client spells it.
     pub path: String,
+    /// It is a pattern: only a shell writes that way.
+    pub pattern: bool,
     pub change: Change,
 }
 
@@ -39,6 +41,8 @@ pub enum Change {
     Whole(String),
     /// In the file, this becomes that.
     Replace { old: String, new: String, all: bool },
+    /// Lines come after what is there.
+    Append,
     /// It is deleted or moved away.
     Away,
     /// Some other way.
@@ -60,6 +64,18 @@ pub struct Judged {
     /// Files in append zones in which existing lines would change.
     pub not_appended: Vec<Resource>,
     pub notices: Vec<Notice>,
+}
+
+impl Target {
+    pub fn file(path: impl Into<String>, change: Change) -> Self {
+        Self { path: path.into(), pattern: false, change }
+    }
+
+    /// The word that means it and nothing else.
+    fn word(&self) -> String {
+        let kind = if self.pattern { "glob" } else { "path" };
+        format!("{kind}:{}", self.path)
+    }
 }
 
 impl Judged {
@@ -84,7 +100,7 @@ pub fn edit(
     cwd: &Path,
     targets: &[Target],
 ) -> Result<Judged, Failure> {
-    let words: Vec<String> = targets.iter().map(|one| format!("path:{}", one.path)).collect();
+    let words: Vec<String> = targets.iter().map(Target::word).collect();
     let wanted = api::Check { paths: words.clone(), token: None };
     let mut judged = Judged::of(checking::check(workspace, actor, cwd, &wanted)?);
     if judged.verdict < Verdict::Ask {
@@ -113,10 +129,8 @@ fn take(
         judged.notices = doors::alive(workspace, actor)?;
         return Ok(());
     }
-    let claimable = |word: &&String| {
-        let path = word.trim_start_matches("path:");
-        !judged.not_claimable.iter().any(|one| one.path.trim_start_matches("path:") == path)
-    };
+    let claimable =
+        |word: &&String| !judged.not_claimable.iter().any(|one| one.path == word.as_str());
     let wanted = api::Claim {
         resources: words.iter().filter(claimable).cloned().collect(),
         tree: true,
@@ -156,13 +170,14 @@ fn look_at_changes(
     targets: &[Target],
     judged: &mut Judged,
 ) -> Result<(), Failure> {
-    let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
+    let literals = targets.iter().filter(|one| !one.pattern);
+    let paths: Vec<String> = literals.clone().map(|one| one.path.clone()).collect();
     judged.stale = reads::changed(workspace, actor, cwd, &paths)?;
     let append = judged.findings.iter().any(|one| one.zone == Rule::Append);
     if judged.stale.is_empty() && !append {
         return Ok(());
     }
-    for target in targets {
+    for target in literals {
         let resources = literal(&workspace.place, cwd, target.path.as_ref()).unwrap_or_default();
         for resource in resources {
             let stale = judged.stale.iter().any(|one| one.path == resource);
@@ -195,7 +210,7 @@ fn appends(workspace: &Workspace, resource: &Resource, change: &Change) -> bool 
         Change::Replace { old, new, all: true } => there.replace(old, new),
         Change::Replace { old, new, all: false } => there.replacen(old, new, 1),
         Change::Away => return false,
-        Change::Unknown => return true,
+        Change::Append | Change::Unknown => return true,
     };
     after.starts_with(there.trim_end_matches('\n'))
 }

@@ -28,6 +28,11 @@ impl Trace {
         Self { path: place.store.join(FOLDER).join(format!("{}.{what}", session.as_str())) }
     }
 
+    /// What all sessions leave together.
+    pub(super) fn named(place: &Place, name: &str) -> Self {
+        Self { path: place.store.join(FOLDER).join(name) }
+    }
+
     /// Adds a line. Lines of several processes do not mix: each is one write at the end.
     pub(super) fn add(&self, line: &str) {
         let text = format!("{}\n", line.replace('\n', " "));
