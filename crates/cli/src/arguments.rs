@@ -64,6 +64,8 @@ Trees:
 
 Sessions:
   session    start, end, list, whoami
+  prime      What an agent must know to begin, in few words
+  hook       Judge one act of an agent; its client calls this
   person     Make a token that proves a person where there is no terminal
 
 Record:
@@ -236,6 +238,8 @@ pub(crate) enum Command {
     /// Start, end and list sessions
     #[command(subcommand)]
     Session(crate::commands::session::Session),
+    /// What an agent must know to begin, in few words
+    Prime,
     /// Judge one act of an agent: its client's JSON comes in, the answer goes out
     Hook(crate::commands::hook::Hook),
     /// Prove a person where there is no terminal

@@ -28,6 +28,7 @@ pub(crate) mod numbers;
 pub(crate) mod once;
 pub(crate) mod person;
 pub(crate) mod policy;
+pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod reference;
 pub(crate) mod rescue;
@@ -75,6 +76,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
         Command::Hook(wanted) => hook::run(common, &wanted),
+        Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Sync(wanted) => match wanted.pull {
             true => sync::run(&mut Desk::open_to_act(common)?, &wanted),

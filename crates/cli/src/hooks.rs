@@ -169,11 +169,6 @@ pub(crate) fn is_heard(payload: &Payload) -> bool {
     }
 }
 
-/// Has this client a person to ask? Where it has none, a question is a denial.
-pub(crate) fn can_ask(payload: &Payload) -> bool {
-    matches!(payload.client, Client::Claude | Client::Cursor)
-}
-
 fn text<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| value.get(*key)?.as_str())
 }

@@ -24,6 +24,7 @@ pub mod after;
 pub mod edit;
 pub mod reads;
 pub mod shell;
+pub mod stop;
 mod traces;
 
 use traces::Trace;

@@ -12,13 +12,14 @@ use std::time::Duration;
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
 use baton_engine::doors::edit::{Target, edit};
-use baton_engine::doors::{self, Visitor, after, reads, shell};
+use baton_engine::doors::{self, Visitor, after, reads, shell, stop};
 use baton_engine::failure::Failure;
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, handing, place, sessions};
+use baton_engine::{api, handing, place, priming, sessions};
 use serde_json::Value;
 
 use crate::arguments::Common;
+use crate::commands::prime;
 use crate::desk::{self, Outcome};
 use crate::hooks::{self, Answer, Client, Event, Payload, Tool, words};
 use crate::words::Problem;
@@ -122,6 +123,10 @@ impl Door<'_> {
                 let notices = doors::alive(self.workspace, actor)?;
                 Ok(context(&words::told(&notices)))
             }
+            Event::Stop { again: false } => {
+                let left = stop::left(self.workspace, actor)?;
+                Ok(left.map_or(Answer::Silent, |left| Answer::GoOn(words::left(&left))))
+            }
             Event::BeforeCompaction => {
                 self.checkpoint(actor)?;
                 Ok(Answer::Silent)
@@ -190,8 +195,8 @@ impl Door<'_> {
         if let Some(begun) = &admitted.begun {
             export(&begun.credential);
         }
-        let notices = doors::alive(self.workspace, &admitted.actor)?;
-        Ok(context(&words::told(&notices)))
+        let primer = priming::primer(self.workspace, &admitted.actor)?;
+        Ok(context(&prime::text(&primer)))
     }
 
     /// The session ends, and what it held waits a while for its return.

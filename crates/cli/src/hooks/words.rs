@@ -12,6 +12,7 @@ use baton_engine::doors::after::Compared;
 use baton_engine::doors::edit::Judged;
 use baton_engine::doors::reads::Stale;
 use baton_engine::doors::shell::{self, Stopped};
+use baton_engine::doors::stop::Left;
 
 use crate::news::notices_words;
 use crate::render::{self, shown};
@@ -216,6 +217,36 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
         Verb::KillsBaton => "other agents depend on it.".to_owned(),
         Verb::Push => "others may be at risk.".to_owned(),
     }
+}
+
+/// What an agent would leave if it stopped now.
+pub(crate) fn left(left: &Left) -> String {
+    let mut text = String::from("Baton: before you stop, once:\n");
+    if !left.dirty.is_empty() {
+        let _ = writeln!(
+            text,
+            "- {} changed and in no commit, and nobody else can edit it: baton commit -m \"…\", or \
+             put it back.",
+            match left.dirty.len() {
+                1 => format!("{} is", render::resources(&left.dirty)),
+                _ => format!("{} are", render::resources(&left.dirty)),
+            }
+        );
+    }
+    for task in &left.tasks {
+        let id = &task.task;
+        let _ = writeln!(
+            text,
+            "- {id} \"{}\" is yours and not finished: baton task done {id}, hand it over (baton \
+             handoff offer {id}) or park it (baton task park {id}), and say what is not done.",
+            shown(&task.title)
+        );
+    }
+    for check in &left.checks {
+        let _ =
+            writeln!(text, "- the check {0} has not passed: baton task check {0}.", word(check));
+    }
+    text.trim_end().to_owned()
 }
 
 /// What a command left that its agent must know.
