@@ -5,6 +5,7 @@
 //! world is in [`context::Context`]: there is no file, clock, process, thread or randomness here,
 //! and `clippy.toml` beside this crate keeps it so.
 
+pub mod breach;
 pub mod calls;
 pub mod check;
 pub mod claim;
