@@ -162,9 +162,9 @@ pub(crate) fn say(payload: &Payload, answer: &Answer) -> Said {
 
 /// Does what is said at this event reach the model? Else it is kept for the next one that does.
 pub(crate) fn is_heard(payload: &Payload) -> bool {
-    match (payload.client, &payload.event) {
-        (_, Event::SessionStart { .. } | Event::Prompt | Event::After { .. }) => true,
-        (Client::Claude, Event::Before(_)) => true,
+    match &payload.event {
+        Event::SessionStart { .. } | Event::Prompt | Event::After { .. } => true,
+        Event::Before(_) => payload.client == Client::Claude,
         _ => false,
     }
 }

@@ -77,7 +77,7 @@ pub fn after(
     };
     let changed = changed_since(&workspace.place.root, since)?;
     if !changed.is_empty() {
-        judge(workspace, actor, &me, &lines, since, changed, &mut compared)?;
+        judge(workspace, actor, &me, &lines, since, &changed, &mut compared)?;
     }
     Ok(compared)
 }
@@ -105,7 +105,7 @@ fn judge(
     me: &SessionId,
     lines: &[Line],
     since: u64,
-    changed: Vec<String>,
+    changed: &[String],
     compared: &mut Compared,
 ) -> Result<(), Failure> {
     let mut others: Vec<&SessionId> =
