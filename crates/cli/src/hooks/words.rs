@@ -170,17 +170,18 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
         [] => "others".to_owned(),
         names => names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", "),
     };
+    let work = if stopped.others.len() == 1 { "works" } else { "work" };
     match stopped.danger.verb {
         Verb::Stash => format!(
             "git has one stash for all working trees, and {others} would find or lose work in it. \
              Commit what is yours instead: baton commit -m \"wip: …\"."
         ),
         Verb::ResetHard | Verb::Clean | Verb::DiscardAll => format!(
-            "{others} work in this tree, and their uncommitted edits would be gone. To undo your \
+            "{others} {work} in this tree, and uncommitted edits would be gone. To undo your \
              own edits, restore your own files by name: git restore FILE."
         ),
         Verb::SwitchTree => format!(
-            "{others} work in this tree, and it would change under their hands. Work in a tree of \
+            "{others} {work} in this tree, and it would change under their hands. Work in a tree of \
              your own (baton worktree new), bring this one up to date with baton sync --pull, or \
              take the whole tree first: baton claim @git/tree --wait 10m."
         ),
@@ -195,7 +196,7 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                 shown(branch)
             ),
             None => format!(
-                "{others} share this tree and its index, so it may take what they staged. Commit \
+                "{others} {work} in this tree with the same index, so it may take what was staged there. Commit \
                  exactly your files: baton commit -m \"…\" FILE…"
             ),
         },
