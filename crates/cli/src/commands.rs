@@ -19,6 +19,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gate;
 pub(crate) mod handoff;
+pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod journal;
@@ -27,6 +28,7 @@ pub(crate) mod numbers;
 pub(crate) mod once;
 pub(crate) mod person;
 pub(crate) mod policy;
+pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod reference;
 pub(crate) mod rescue;
@@ -73,6 +75,8 @@ fn serve(command: Command, common: &Common) -> Outcome {
             suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
+        Command::Hook(wanted) => hook::run(common, &wanted),
+        Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Sync(wanted) => match wanted.pull {
             true => sync::run(&mut Desk::open_to_act(common)?, &wanted),

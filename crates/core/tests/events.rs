@@ -1,6 +1,7 @@
 //! Stored events: every kind reads back as it was written, old samples stay readable, and what a
 //! newer Baton wrote is refused (S21).
 
+use baton_core::breach::{Breach, Door};
 use baton_core::calls::Call;
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
 use baton_core::commits::{Foreign, Left, Lines, Made};
@@ -66,6 +67,7 @@ fn session(life: Life) -> Session {
         session: SessionId("s1".to_owned()),
         name: "amber-otter".to_owned(),
         client: Some("claude".to_owned()),
+        client_session: None,
         role: None,
         person: false,
         tree: TreeId("t1".to_owned()),
@@ -246,6 +248,15 @@ fn every_kind() -> Vec<Event> {
             left: Some(leftover()),
         },
         Event::LeftoversTold { claims: vec![claim_id.clone()], remaining: vec![leftover()] },
+        Event::HoldBreached {
+            breach: Breach {
+                by: holder(),
+                resource: resource("src/a.rs"),
+                holder: holder(),
+                door: Door::Shell,
+                at: START,
+            },
+        },
         Event::ZoneHeld { hold: zone_hold() },
         Event::ZoneFreed {
             zone: resource("@zone/db/"),

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{PATHS_BYTES_MAX, drivers, oid_in};
+use super::read::{PATHS_BYTES_MAX, Setting, oid_in, own_programs};
 use super::write::PrivateIndex;
 use super::{Error, Git, Oid};
 
@@ -51,10 +51,11 @@ impl Git {
     /// What is configured here that a commit must know.
     pub fn own_settings(&self) -> Result<Own, Error> {
         let pattern = r"^(filter\..*\.(clean|smudge|process)|core\.hookspath)$";
-        let found = self.programs_and_scopes(pattern)?;
+        let found = self.settings_like(pattern)?;
         // Our own setting, which switches hooks off for git itself, is of the scope `command`.
-        let set = |(scope, key): &(String, String)| key == "core.hookspath" && scope != "command";
-        Ok(Own { has_hooks_path: found.iter().any(set), filters: drivers("filter", &found) })
+        let set = |one: &Setting| one.key == "core.hookspath" && one.scope != "command";
+        let filters = own_programs("filter", &["clean", "smudge", "process"], &found);
+        Ok(Own { has_hooks_path: found.iter().any(set), filters })
     }
 
     /// The reference that HEAD stands for; nothing when it stands on no branch.
