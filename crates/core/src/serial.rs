@@ -268,7 +268,7 @@ pub(crate) fn bonds(view: &dyn View, gone: &[Resource]) -> Result<Vec<ZoneHold>,
     Ok(bound)
 }
 
-/// The bonds of zones that these resources reach into, for whoever asks for them or takes them away.
+/// The bonds of zones that these resources reach into, for whoever asks for or takes them away.
 pub(crate) fn reached(scene: &Scene, resources: &[Resource]) -> Vec<ZoneHold> {
     let zones: Vec<Resource> =
         resources.iter().flat_map(|one| scene.policy.serial_zones(one)).collect();
