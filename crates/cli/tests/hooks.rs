@@ -380,9 +380,9 @@ fn the_primer_fits_in_what_a_model_is_given() {
         let title = format!("task {number} {}", "with many words ".repeat(10));
         scratch.baton(&["task", "add", &title]).ok();
         let note = format!("decision {number} {}", "because of this and that ".repeat(20));
-        scratch.baton(&["note", "decision", &note]);
-        let agent = Agent { scratch: &scratch, client: "claude", id: "other" };
-        agent.write(&format!("src/file-{number}.rs"), "x");
+        let credential = scratch.session(&format!("other-{number}"));
+        scratch.acts(&credential, &["note", "decision", &note]).ok();
+        scratch.acts(&credential, &["claim", &format!("src/file-{number}.rs")]).ok();
     }
     let ann = Agent { scratch: &scratch, client: "claude", id: "ann" };
     let said = ann.tells(json!({ "hook_event_name": "SessionStart", "source": "startup" }));

@@ -220,6 +220,11 @@ fn commit_made() -> Made {
     }
 }
 
+fn breach() -> Breach {
+    let (by, resource, door) = (holder(), resource("src/a.rs"), Door::Shell);
+    Breach { by, resource, holder: holder(), door, at: START }
+}
+
 fn every_kind() -> Vec<Event> {
     let id = SessionId("s1".to_owned());
     let claim_id = ClaimId("c1".to_owned());
@@ -248,15 +253,7 @@ fn every_kind() -> Vec<Event> {
             left: Some(leftover()),
         },
         Event::LeftoversTold { claims: vec![claim_id.clone()], remaining: vec![leftover()] },
-        Event::HoldBreached {
-            breach: Breach {
-                by: holder(),
-                resource: resource("src/a.rs"),
-                holder: holder(),
-                door: Door::Shell,
-                at: START,
-            },
-        },
+        Event::HoldBreached { breach: breach() },
         Event::ZoneHeld { hold: zone_hold() },
         Event::ZoneFreed {
             zone: resource("@zone/db/"),

@@ -25,6 +25,7 @@ use crate::workspace::Workspace;
 /// What a primer looks at, of each kind.
 const TASKS_MAX: usize = 5;
 const CLAIMS_MAX: usize = 20;
+const OTHERS_MAX: usize = 500;
 const NOTES_MAX: u32 = 6;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +62,7 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     let (mut mine, mut others): (Vec<ListedClaim>, Vec<ListedClaim>) =
         all.claims.into_iter().partition(|claim| claim.holder.session == me.session);
     mine.truncate(CLAIMS_MAX);
-    others.truncate(CLAIMS_MAX);
+    others.truncate(OTHERS_MAX);
     let seats = sessions::list(workspace, false)?.sessions;
     let work = work(workspace, actor, &me)?;
     let ready = showing::ready(workspace, TASKS_MAX)?.tasks;

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use baton_core::resource::Resource;
 use baton_engine::priming::{self, Primer, Work};
 
 use crate::arguments::Common;
@@ -181,15 +182,19 @@ fn rules() -> Section {
     }
 }
 
+/// A line for each holder: one with many claims does not crowd out the others.
 fn others(primer: &Primer) -> Section {
-    let lines = primer.others.iter().map(|claim| {
-        let why = claim.reason.as_deref().map(|why| format!(": \"{}\"", short(why)));
-        format!(
-            "{} has {}{}",
-            render::holder(&claim.holder),
-            render::resources(&claim.resources),
-            why.unwrap_or_default()
-        )
+    let mut held: Vec<(String, Vec<Resource>, Option<&String>)> = Vec::new();
+    for claim in &primer.others {
+        let name = render::holder(&claim.holder);
+        match held.iter_mut().find(|(holder, ..)| *holder == name) {
+            Some((_, resources, _)) => resources.extend(claim.resources.iter().cloned()),
+            None => held.push((name, claim.resources.clone(), claim.reason.as_ref())),
+        }
+    }
+    let lines = held.iter().map(|(name, resources, why)| {
+        let why = why.map(|why| format!(": \"{}\"", short(why))).unwrap_or_default();
+        format!("{name} has {}{why}", render::resources(resources))
     });
     let lines: Vec<String> = lines.collect();
     Section { heading: "Others hold:".to_owned(), lines, more: "baton claims", keep: 0 }

@@ -181,9 +181,9 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
              own edits, restore your own files by name: git restore FILE."
         ),
         Verb::SwitchTree => format!(
-            "{others} {work} in this tree, and it would change under their hands. Work in a tree of \
-             your own (baton worktree new), bring this one up to date with baton sync --pull, or \
-             take the whole tree first: baton claim @git/tree --wait 10m."
+            "{others} {work} in this tree, and it would change under their hands. Work in a tree \
+             of your own (baton worktree new), bring this one up to date with baton sync --pull, \
+             or take the whole tree first: baton claim @git/tree --wait 10m."
         ),
         Verb::AddAll => format!(
             "it would take what {others} changed or staged along. Commit exactly your files: baton \
@@ -196,8 +196,8 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                 shown(branch)
             ),
             None => format!(
-                "{others} {work} in this tree with the same index, so it may take what was staged there. Commit \
-                 exactly your files: baton commit -m \"…\" FILE…"
+                "{others} {work} in this tree with the same index, and it may take what was staged \
+                 there. Commit exactly your files: baton commit -m \"…\" FILE…"
             ),
         },
         Verb::ForcePush => {

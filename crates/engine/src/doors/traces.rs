@@ -1,7 +1,7 @@
 //! Traces on this machine: short lines in files beside the store.
 //!
-//! Owns their place, their size and their loss. A trace never decides a grant and may be gone at any
-//! time; whoever writes one does not wait for anybody and never fails because of it.
+//! Owns their place, their size and their loss. A trace never decides a grant and may be gone at
+//! any time; whoever writes one does not wait for anybody and never fails because of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
