@@ -286,6 +286,36 @@ fn a_file_that_changed_since_it_was_read_is_not_overwritten() {
 }
 
 #[test]
+fn an_edit_that_takes_back_what_another_wrote_is_named_and_not_made() {
+    let scratch = Scratch::workspace();
+    let text = "fn one() {\n    a();\n}\n\nfn two() {\n    b();\n}\n\nfn three() {}\n";
+    scratch.write("src/a.rs", text);
+    let ann = Agent { scratch: &scratch, client: "claude", id: "ann" };
+    let bob = scratch.session("bob");
+    let read = json!({ "file_path": ann.file("src/a.rs") });
+    ann.tool("after", "Read", &read);
+    // Bob works on it meanwhile, and lets it go.
+    scratch.baton(&["--session", &bob, "claim", "src/a.rs"]).ok();
+    scratch.write("src/a.rs", &text.replace("    b();\n", "    b();\n    checked();\n"));
+    scratch.baton(&["--session", &bob, "release", "--all"]).ok();
+    let edit = |old: &str, new: &str| {
+        let path = ann.file("src/a.rs");
+        let input = json!({ "file_path": path, "old_string": old, "new_string": new });
+        ann.tool("before", "Edit", &input)
+    };
+    let why = denied(&edit("    checked();\n}", "}")).expect("it takes back what bob wrote");
+    assert!(why.contains("was changed by bob (two)"), "{why}");
+    assert!(why.contains("would take back 1 line of that. Read it again"), "{why}");
+    // Elsewhere in the file it may be, and is told what changed.
+    let said = edit("fn three() {}", "fn three() { c(); }");
+    assert_eq!(denied(&said), None);
+    assert!(said.out.contains("was changed by bob (two) since you read"), "{said:?}");
+    // Who has read it knows what it does.
+    ann.tool("after", "Read", &read);
+    assert_eq!(denied(&edit("    checked();\n}", "}")), None);
+}
+
+#[test]
 fn append_zones_take_lines_at_the_end_only() {
     let scratch = Scratch::with_policy("[[zone]]\npaths = [\"LOG.md\"]\npolicy = \"append\"\n");
     scratch.write("LOG.md", "one\n");

@@ -25,6 +25,7 @@ pub mod edit;
 pub mod reads;
 pub mod shell;
 pub mod stop;
+pub(crate) mod texts;
 mod traces;
 
 use traces::Trace;
@@ -75,6 +76,7 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
         actor.proof = bound.proof;
         return Ok(Admitted { actor, begun: None });
     }
+    traces::tidy(&workspace.place);
     let begun = begin(workspace, visitor)?;
     actor.session = Some(begun.session.clone());
     actor.proof = Proof::Alias(key);

@@ -44,6 +44,16 @@ pub(crate) fn denial(judged: &Judged) -> String {
             stale.map_or_else(|| shown(&path.to_string()), changed_sentence)
         );
     }
+    for (path, lines) in &judged.undone {
+        let stale = judged.stale.iter().find(|one| one.path == *path);
+        let _ = writeln!(
+            text,
+            "Baton: {} since you read it, and this would take back {} of that. Read it again, then \
+             change what is there now.",
+            stale.map_or_else(|| shown(&path.to_string()), changed_sentence),
+            render::counted(*lines as u64, "line", "lines")
+        );
+    }
     for path in &judged.not_appended {
         let _ = writeln!(
             text,
@@ -90,9 +100,18 @@ fn unclaimable_sentence(one: &NotClaimable) -> String {
 
 fn changed_sentence(stale: &Stale) -> String {
     let path = shown(&stale.path.to_string());
+    let names = stale.functions.names();
+    let mut functions = names.iter().take(FINDINGS_MAX).map(|name| shown(name)).collect::<Vec<_>>();
+    if names.len() > FINDINGS_MAX {
+        functions.push(format!("{} more", names.len() - FINDINGS_MAX));
+    }
+    let what = match functions.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", functions.join(", ")),
+    };
     match &stale.by {
-        Some(name) => format!("{path} was changed by {}", shown(name)),
-        None => format!("{path} has changed"),
+        Some(name) => format!("{path} was changed by {}{what}", shown(name)),
+        None => format!("{path} has changed{what}"),
     }
 }
 
