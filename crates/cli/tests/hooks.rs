@@ -12,7 +12,12 @@ fn hook(scratch: &Scratch, client: &str, payload: &Value) -> Said {
     hook_with(scratch, client, payload.to_string().as_bytes(), &[])
 }
 
-fn hook_with(scratch: &Scratch, client: &str, bytes: &[u8], set: &[(&str, &str)]) -> Said {
+pub(crate) fn hook_with(
+    scratch: &Scratch,
+    client: &str,
+    bytes: &[u8],
+    set: &[(&str, &str)],
+) -> Said {
     let mut command = scratch.command(&["hook", client]);
     command.envs(set.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -23,14 +28,14 @@ fn hook_with(scratch: &Scratch, client: &str, bytes: &[u8], set: &[(&str, &str)]
 }
 
 /// An act as its client tells it.
-struct Agent<'a> {
-    scratch: &'a Scratch,
-    client: &'static str,
-    id: &'static str,
+pub(crate) struct Agent<'a> {
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) client: &'static str,
+    pub(crate) id: &'static str,
 }
 
 impl Agent<'_> {
-    fn tells(&self, mut payload: Value) -> Said {
+    pub(crate) fn tells(&self, mut payload: Value) -> Said {
         let id = match self.client {
             "cursor" => "conversation_id",
             "opencode" => "sessionID",
@@ -41,11 +46,11 @@ impl Agent<'_> {
         hook(self.scratch, self.client, &payload)
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.scratch.root().join(name).display().to_string()
     }
 
-    fn tool(&self, when: &str, name: &str, input: &Value) -> Said {
+    pub(crate) fn tool(&self, when: &str, name: &str, input: &Value) -> Said {
         let event = match (self.client, when) {
             ("gemini", "before") => "BeforeTool",
             ("gemini", _) => "AfterTool",
@@ -61,7 +66,7 @@ impl Agent<'_> {
     }
 
     /// Its tool that writes a whole file.
-    fn write(&self, file: &str, text: &str) -> Said {
+    pub(crate) fn write(&self, file: &str, text: &str) -> Said {
         let path = self.file(file);
         let (name, input) = match self.client {
             "codex" => {
@@ -79,7 +84,7 @@ impl Agent<'_> {
         self.tool("before", name, &input)
     }
 
-    fn shell(&self, when: &str, line: &str) -> Said {
+    pub(crate) fn shell(&self, when: &str, line: &str) -> Said {
         let name = match self.client {
             "gemini" => "run_shell_command",
             "opencode" => "bash",
@@ -91,7 +96,7 @@ impl Agent<'_> {
 }
 
 /// Why the act may not be; nothing when it may.
-fn denied(said: &Said) -> Option<String> {
+pub(crate) fn denied(said: &Said) -> Option<String> {
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     if said.out.trim().is_empty() {
         return None;

@@ -22,6 +22,8 @@ use crate::workspace::Workspace;
 
 /// Larger files are not read for this.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Files that are looked at when a turn begins.
+const LOOKED_AT_MAX: usize = 500;
 /// What stands for a file that is not there.
 const ABSENT: &str = "-";
 
@@ -35,6 +37,9 @@ pub struct Stale {
     /// The functions that differ from what was read.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]
     pub functions: Changes,
+    /// The mark of what is there now.
+    #[serde(skip)]
+    pub now: String,
     /// What this session read, where a copy of it is left.
     #[serde(skip)]
     pub known: Option<String>,
@@ -83,10 +88,37 @@ pub fn changed(
                 (Some(known), Some(text)) => Changes::between(&now.path, known, &text),
                 _ => Changes::default(),
             };
-            stale.push(Stale { path: resource, by, functions, known });
+            stale.push(Stale { path: resource, by, functions, now: now.mark, known });
         }
     }
     Ok(stale)
+}
+
+/// Every path that the session has read or written, as hooks told.
+pub(crate) fn paths(workspace: &Workspace, actor: &Actor) -> Vec<String> {
+    let trace = actor.session.as_ref().map(|s| Trace::of_session(&workspace.place, s, "reads"));
+    trace.map(|trace| known(&trace).into_keys().collect()).unwrap_or_default()
+}
+
+/// Files that are not as the session read them and of which it was not told yet.
+pub(super) fn news(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Stale>, Failure> {
+    let Some(session) = actor.session.clone() else {
+        return Ok(Vec::new());
+    };
+    let told = Trace::of_session(&workspace.place, &session, "told");
+    let known = told.lines();
+    let mut paths = paths(workspace, actor);
+    paths.truncate(LOOKED_AT_MAX);
+    let root = workspace.place.root.clone();
+    let mut fresh = Vec::new();
+    for stale in changed(workspace, actor, &root, &paths)? {
+        let line = format!("{} {}", stale.now, stale.path);
+        if !known.contains(&line) {
+            told.add(&line);
+            fresh.push(stale);
+        }
+    }
+    Ok(fresh)
 }
 
 /// Path in the tree, and the latest mark of it.
