@@ -30,8 +30,8 @@ Usage: cargo xtask bench [--quick] [--conflicts | --hooks]
 
 Builds target/dist/baton and measures it against an empty static process: check and claim, alone
 and with the store open elsewhere, empty and with 100,000 live claims and 1,000,000 journal
-entries; hooks of agents; taking tasks; conflicts of 20 trees; landing branches; 64 processes at once; memory;
-PostgreSQL. Prints a table and writes it into docs/design/performance.md.
+entries; hooks of agents; taking tasks; conflicts of 20 trees; landing branches; 64 processes at
+once; memory; PostgreSQL. Prints a table and writes it into docs/design/performance.md.
 
   --quick       a tenth of everything, and the page is not written
   --conflicts   only the conflicts of 20 trees, and the page is not written
