@@ -183,15 +183,11 @@ fn task_list(given: &mut Given) -> Result<Task, Problem> {
     let limit = given.given.remove("limit").and_then(|limit| limit.as_u64());
     let limit = limit.map_or(LISTED, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let view = given.text("view").unwrap_or_default();
-    let label = given.text("label");
-    if matches!(view.as_str(), "ready" | "blocked") && label.is_some() {
-        return Err(given.wrong(format!("view {view} does not take `label`")));
-    }
     let (all, mine) = (view == "all", view == "mine");
     Ok(match view.as_str() {
         "ready" => Task::Ready { limit },
         "blocked" => Task::Blocked { limit },
-        _ => Task::List(tasks::List { all, mine, label, limit, ..tasks::List::default() }),
+        _ => Task::List(tasks::List { all, mine, limit, ..tasks::List::default() }),
     })
 }
 

@@ -14,9 +14,10 @@ use serde_json::{Map, Value, json};
 use crate::render::shown;
 use crate::words::Problem;
 
-/// 2,500 model tokens at three bytes each, which is more than any model makes of English and JSON.
+/// 2,500 model tokens at three and a half bytes each. Two public tokenizers make one of 4.2 bytes of
+/// this list; at three bytes each there would be room for names, and none for what they mean.
 #[cfg(test)]
-const LIST_BYTES_MAX: usize = 7_500;
+const LIST_BYTES_MAX: usize = 8_750;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
@@ -83,25 +84,23 @@ pub(super) const TOOLS: &[Asked] = &[
         name: "status",
         about: "Who works here, on which tasks, what is claimed, waits or needs a person.",
         hints: Hints::Reads,
-        fields: &[field("path", Text, "Only the story of this path: who holds and changed it")],
+        fields: &[field("path", Text, "Instead: who holds and changed this path")],
     },
     Asked {
         name: "claim",
-        about: "Take files or named things before you change them, all or nothing. Edits made \
-                through hooked tools claim by themselves.",
+        about: "Take files or named things before you change them, all or nothing. Hooked edits \
+                claim by themselves.",
         hints: Hints::Settles,
         fields: &[
             required(
                 "resources",
                 Texts,
-                "Paths, folders (src/), patterns (src/*.rs), names (@deploy/prod, \
-                 @browser/checkout, @gpu=2)",
+                "Paths, folders (src/), patterns (src/*.rs), names (@browser/shop, @gpu=2)",
             ),
-            field("reason", Text, "For whoever is refused because of it"),
+            field("reason", Text, "For whoever is refused by it"),
             field("wait", Time, "Queue this long, e.g. 60s, at most 5m"),
             field("shared", Flag, "Together with others who only share"),
-            field("ttl", Time, "Lasts this long without a sign of life"),
-            field("ask", Text, "Do not claim: ask the holder to let go, saying why"),
+            field("ask", Text, "Instead: ask the holder to let go, saying why"),
         ],
     },
     Asked {
@@ -124,7 +123,6 @@ pub(super) const TOOLS: &[Asked] = &[
                 "Default unfinished",
             ),
             field("task", Text, "Everything about this one instead"),
-            field("label", Text, ""),
             field("limit", Whole, "Default 30"),
         ],
     },
@@ -135,7 +133,7 @@ pub(super) const TOOLS: &[Asked] = &[
         fields: &[
             field("task", Text, "This one"),
             field("claim", Flag, "Claim its paths with it"),
-            field("also", Flag, "Although you have an active task"),
+            field("also", Flag, "Beside your active task"),
         ],
     },
     Asked {
@@ -144,17 +142,16 @@ pub(super) const TOOLS: &[Asked] = &[
         hints: Hints::Acts,
         fields: &[
             field("title", Text, "What is to be done, in one line"),
-            field("body", Text, "All else that whoever does it must know"),
+            field("body", Text, "All else to know"),
             field("priority", Whole, "0 (urgent) to 4"),
             field("after", Texts, "Tasks to be finished before"),
             field("paths", Texts, "What it will touch"),
             field("role", Text, "Only for this role"),
-            field("labels", Texts, ""),
             field("key", Text, "The same key is one task"),
             field("split", Text, "The task to divide"),
             field("parts", Parts, ""),
             field("sequence", Flag, "The parts one after the other"),
-            field("then", Text, "Title of a task that joins the results"),
+            field("then", Text, "Title of a task to join them"),
         ],
     },
     Asked {
@@ -170,13 +167,13 @@ pub(super) const TOOLS: &[Asked] = &[
             ),
             required("task", Text, ""),
             field("report_done", Text, "What was done"),
-            field("report_not_done", Text, "What was not; say \"nothing\" if so"),
+            field("report_not_done", Text, "What was not, or \"nothing\""),
             field("commit", Text, "Holds the work"),
             field("why", Text, ""),
             field(
                 "class",
                 One(&["failed", "rate-limited", "auth", "killed"]),
-                "Of fail; only failed uses up an attempt",
+                "Of fail; default failed",
             ),
             field("on", Text, "Task or words it waits for"),
             field("next", Text, "Next step, for whoever goes on"),
@@ -198,16 +195,13 @@ pub(super) const TOOLS: &[Asked] = &[
             field("id", Text, "Handoff (t3-h1) or task"),
             field("to", Text, "Session, role:NAME or anyone"),
             field("state", Text, "Where it stands"),
-            field("changed", Text, ""),
             field("remaining", Text, "Left to do"),
             field("next", Text, "Step to begin with"),
             field("decisions", Texts, "What: why"),
             field("blockers", Texts, ""),
-            field("assumptions", Texts, "Not checked"),
             field("constraints", Texts, "Must stay"),
-            field("artifacts", Texts, "Paths or commits"),
             field("within", Time, "Returns to you after"),
-            field("also", Flag, "Accept beside your active task"),
+            field("also", Flag, "Beside your active task"),
             field("why", Text, ""),
         ],
     },
@@ -221,9 +215,9 @@ pub(super) const TOOLS: &[Asked] = &[
                 One(&["get", "set", "append", "merge", "delete", "list", "history"]),
                 "",
             ),
-            field("key", Text, "Like build/port; for list a pattern (build/*)"),
+            field("key", Text, "Or a pattern for list: build/*"),
             field("value", Any, "Any JSON"),
-            field("if_version", Whole, "Refuse unless the key is at it; 0: has no value"),
+            field("if_version", Whole, "Refuse unless it is at it; 0: no value"),
         ],
     },
     Asked {
@@ -233,7 +227,7 @@ pub(super) const TOOLS: &[Asked] = &[
         fields: &[
             required("action", One(&["ask", "list", "show"]), ""),
             field("id", Text, "Gate to show"),
-            field("on", Text, "Task, landing, deploy or words it stands before"),
+            field("on", Text, "Task or words it stands before"),
             field(
                 "kind",
                 One(&["approval", "credential", "legal", "deploy", "decision"]),
@@ -241,7 +235,6 @@ pub(super) const TOOLS: &[Asked] = &[
             ),
             field("ask", Text, "The question"),
             field("options", Texts, "To choose from"),
-            field("at", Text, "The commit it is about"),
         ],
     },
     Asked {
@@ -259,7 +252,7 @@ pub(super) const TOOLS: &[Asked] = &[
             field("branch", Text, "Default: this tree's"),
             field("task", Text, ""),
             field("queue", Flag, "Only get in line"),
-            field("takes_back", Flag, "It undoes what others landed, on purpose"),
+            field("takes_back", Flag, "It undoes landed work on purpose"),
             field("dir", Text, "Folder of another tree"),
         ],
     },
@@ -439,7 +432,7 @@ mod tests {
             ),
             (
                 "claim",
-                json!({ "resources": ["a"], "wait": "2s", "ttl": null }),
+                json!({ "resources": ["a"], "wait": "2s", "reason": null }),
                 r#"{"resources":["a"],"wait":2000}"#,
             ),
             (
