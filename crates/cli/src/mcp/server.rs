@@ -30,7 +30,7 @@ task_update done. A refusal says who, until when and why, and what to do next.";
 
 /// A larger document is left out of the structured answer: its words say what matters, and a model
 /// would read all of it.
-const DOCUMENT_BYTES_MAX: usize = 20_000;
+const DOCUMENT_BYTES_MAX: usize = 4_000;
 
 #[derive(Clone, Debug)]
 pub(super) struct Server {
