@@ -13,6 +13,7 @@ use serde_json::Value;
 mod claude;
 mod cursor;
 mod gemini;
+pub(crate) mod limit;
 mod opencode;
 #[cfg(test)]
 mod tests;
@@ -91,6 +92,18 @@ pub(crate) enum Event {
     },
     SubagentStop,
     SessionEnd,
+    /// A working tree is wanted, with this name.
+    TreeWanted(String),
+    /// A working tree is to go.
+    TreeUnwanted(String),
+    /// An entry of the client's own list of tasks.
+    Listed {
+        id: String,
+        title: String,
+        text: String,
+        /// The agent says that it is done.
+        done: bool,
+    },
     /// Nothing of ours.
     Other,
 }
@@ -119,22 +132,30 @@ pub(crate) enum Answer {
     Ask(String),
     /// The agent goes on, because of this.
     GoOn(String),
+    /// The folder that was made.
+    Made(String),
+    /// It is not done, because of this; the exit code is what the client takes for "no" here.
+    No {
+        why: String,
+        exit: u8,
+    },
 }
 
 /// What is printed, and the exit code that says it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) out: String,
+    pub(crate) err: String,
     pub(crate) exit: u8,
 }
 
 impl Said {
     fn nothing() -> Self {
-        Self { out: String::new(), exit: 0 }
+        Self { out: String::new(), err: String::new(), exit: 0 }
     }
 
     fn json(value: &Value) -> Self {
-        Self { out: value.to_string(), exit: 0 }
+        Self { out: value.to_string(), ..Self::nothing() }
     }
 }
 

@@ -157,6 +157,7 @@ pub enum Event {
     },
     ZoneFreed {
         zone: Resource,
+        clone: String,
         branch: String,
         why: EndOfZone,
     },

@@ -257,6 +257,7 @@ fn every_kind() -> Vec<Event> {
         Event::ZoneHeld { hold: zone_hold() },
         Event::ZoneFreed {
             zone: resource("@zone/db/"),
+            clone: "here".to_owned(),
             branch: "baton/t1".to_owned(),
             why: EndOfZone::Revoked { why: "stuck".to_owned() },
         },
