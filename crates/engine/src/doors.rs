@@ -212,7 +212,8 @@ fn adopt(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Acto
     };
     let tree = Some(workspace.tree.clone());
     let proof = Proof::Alias(key);
-    let actor = Actor { session: Some(session), proof, tree, ..Actor::default() };
+    let session = Some(session.session);
+    let actor = Actor { session, proof, tree, ..Actor::default() };
     bind_as(workspace, visitor, actor, Some(&process))
 }
 

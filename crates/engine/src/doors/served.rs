@@ -9,10 +9,10 @@
 use baton_core::context::{Actor, Observed, Proof};
 use baton_core::id::SessionId;
 use baton_core::refusal::Refusal;
-use baton_core::sessions::{Alias, Process, Session, TEXT_BYTES_MAX, client_alias, is_bidi};
+use baton_core::sessions::{Alias, Life, Process, Session, TEXT_BYTES_MAX, client_alias, is_bidi};
 use baton_core::view::{Query, get, parse};
 
-use super::{Visitor, admit, begin_as, known};
+use super::{Visitor, admit, begin_as};
 use crate::api;
 use crate::failure::Failure;
 use crate::process::agents;
@@ -174,20 +174,18 @@ fn by_alias(
     pid: Option<u32>,
 ) -> Result<Option<(SessionId, String)>, Failure> {
     let queries: Vec<Query> = keys.iter().map(|key| Query::get::<Alias>(key.clone())).collect();
-    let answers = {
-        let snapshot = workspace.store.snapshot()?;
-        snapshot.read(&queries).map_err(Refusal::from)?
-    };
-    for (key, rows) in keys.iter().zip(&answers) {
-        let Some(row) = rows.first() else { continue };
-        let alias: Alias = parse(&row.body).map_err(Refusal::from)?;
-        if alias.session.is_none() {
-            return Err(Refusal::AmbiguousProcess { pid: pid.unwrap_or_default() }.into());
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        for (key, rows) in keys.iter().zip(view.read(&queries)?) {
+            let Some(row) = rows.first() else { continue };
+            let Alias { session: Some(id), .. } = parse(&row.body)? else {
+                return Err(Refusal::AmbiguousProcess { pid: pid.unwrap_or_default() });
+            };
+            // One that ended is taken up again by its client's hooks, or a new one is begun.
+            let session = get::<Session>(view, id.as_str())?;
+            if session.is_some_and(|session| session.life == Life::Live) {
+                return Ok(Some((id, key.clone())));
+            }
         }
-        // One that ended is taken up again by its client's hooks, or a new one is begun.
-        if let Some(session) = known(workspace, key)? {
-            return Ok(Some((session, key.clone())));
-        }
-    }
-    Ok(None)
+        Ok(None)
+    })
 }
