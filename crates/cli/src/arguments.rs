@@ -260,6 +260,9 @@ pub(crate) enum Command {
     /// One worker of the demo
     #[command(hide = true)]
     DemoWorker(crate::commands::demo::worker::DemoWorker),
+    /// What git's own hooks ask, as `init` sets them up
+    #[command(hide = true)]
+    GitHook(crate::commands::git_door::GitHook),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell

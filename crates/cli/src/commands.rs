@@ -18,6 +18,7 @@ pub(crate) mod deploy;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gate;
+pub(crate) mod git_door;
 pub(crate) mod handoff;
 pub(crate) mod import;
 pub(crate) mod init;
@@ -102,6 +103,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::DemoAgent(wanted) => demo::agent::run(&wanted),
         Command::DemoWorker(wanted) => demo::worker::run(&wanted),
         Command::Reference(wanted) => reference::run(&wanted),
+        Command::GitHook(wanted) => git_door::run(common, &wanted),
         Command::Doctor => doctor::run(common),
         Command::Completions { shell } => {
             let mut text = Vec::new();

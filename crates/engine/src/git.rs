@@ -6,6 +6,7 @@
 //! pattern, and every call ends, in bounded time and with bounded output.
 
 mod committing;
+mod hooks;
 mod judge;
 mod landing;
 mod merging;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use committing::{Blob, Entry};
+pub use hooks::HooksPath;
 pub use landing::{Merged, Unmerged};
 pub use merging::{Clash, Difference, Landed, Work};
 pub(crate) use read::nested_repository;
