@@ -77,6 +77,10 @@ mod tasks;
 #[cfg(test)]
 mod trust;
 #[cfg(test)]
+mod wiring;
+#[cfg(test)]
+mod wiring_git;
+#[cfg(test)]
 mod worktrees;
 
 #[test]

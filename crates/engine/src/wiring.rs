@@ -331,6 +331,11 @@ pub fn plan(ground: &Ground, clients: &[Client], mode: Mode) -> Result<Plan, Fai
         }
         steps.push(put_step(ground, &excluded(&lines)));
     }
+    if mode == Mode::Team {
+        // What was for one person alone is now for everybody, and git is to see it.
+        let seen = take_step(ground, &excluded(&[]), &record);
+        steps.extend(Some(seen).filter(|step| step.state.changes()));
+    }
     let hooks = git_hooks::plan(ground, &record)?;
     if let Some(hooks) = &hooks {
         let state = match (hooks.is_done(), hooks.standing()) {

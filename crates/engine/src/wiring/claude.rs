@@ -39,13 +39,13 @@ const EVENTS: [(&str, Option<&str>, u32); 15] = [
 pub(super) fn hooks(program: &Program<'_>) -> Vec<Entry> {
     let one = |(event, matcher, seconds): (&'static str, Option<&'static str>, u32)| {
         let mut fields = vec![("type", Json::text("command"))];
-        match program.mode {
-            Mode::Team => fields.push(("command", Json::text(program.line(NAME, event)))),
+        match (program.mode, event) {
             // Without a shell, so that no path has to be quoted.
-            Mode::Personal => fields.extend([
+            (Mode::Personal, event) if event != "WorktreeCreate" => fields.extend([
                 ("command", Json::text(program.name())),
                 ("args", Json::texts(&["hook", NAME])),
             ]),
+            _ => fields.push(("command", Json::text(program.line(NAME, event)))),
         }
         fields.push(("timeout", Json::Number(seconds)));
         Entry::Hook(Hook { client: NAME, event, matcher, grouped: true, fields })

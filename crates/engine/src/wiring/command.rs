@@ -8,9 +8,10 @@ use std::path::Path;
 
 use super::Mode;
 
-/// Where Baton is not installed, Claude's worktrees are made and removed as without it: a hook on
-/// these two events stands in for git.
-const MAKE_TREE: &str = "name=$(sed -n 's/.*\"name\" *: *\"\\([A-Za-z0-9._-]*\\)\".*/\\1/p'); \
+/// A hook on these two events stands in for git. Where Baton is not installed, or has nothing to say
+/// about a new tree, it is made as Claude makes it by itself; where Baton says no, there is none.
+const MAKE_TREE: &str = "name=$(printf %s \"$in\" | \
+sed -n 's/.*\"name\" *: *\"\\([A-Za-z0-9._-]*\\)\".*/\\1/p'); \
 tree=\"$CLAUDE_PROJECT_DIR/.claude/worktrees/$name\"; \
 git worktree add -q -b \"worktree-$name\" \"$tree\" >&2 && printf '%s\\n' \"$tree\"";
 const REMOVE_TREE: &str = "tree=$(sed -n 's/.*\"worktree_path\" *: *\"\\([^\"]*\\)\".*/\\1/p'); \
@@ -35,16 +36,18 @@ impl Program<'_> {
 
     /// A line for a shell.
     pub(super) fn line(&self, client: &str, event: &str) -> String {
-        match self.mode {
-            Mode::Personal => format!("{} hook {client}", quoted(self.path)),
-            Mode::Team => {
-                let otherwise = match event {
-                    "WorktreeCreate" => format!("{{ {MAKE_TREE}; exit; }}"),
-                    "WorktreeRemove" => format!("{{ {REMOVE_TREE}; exit; }}"),
-                    _ => "exit 0".to_owned(),
-                };
-                format!("command -v baton >/dev/null 2>&1 || {otherwise}; exec baton hook {client}")
+        let program = quoted(self.name());
+        let there = format!("command -v {program} >/dev/null 2>&1");
+        match (event, self.mode) {
+            ("WorktreeCreate", _) => format!(
+                "in=$(cat); if {there}; then out=$(printf %s \"$in\" | {program} hook {client}) || \
+                 exit; case $out in /*) printf '%s\\n' \"$out\"; exit;; esac; fi; {MAKE_TREE}"
+            ),
+            (_, Mode::Personal) => format!("{program} hook {client}"),
+            ("WorktreeRemove", Mode::Team) => {
+                format!("{there} || {{ {REMOVE_TREE}; exit; }}; exec {program} hook {client}")
             }
+            (_, Mode::Team) => format!("{there} || exit 0; exec {program} hook {client}"),
         }
     }
 }
@@ -63,11 +66,12 @@ pub(super) fn is_hook(line: &str, arguments: Option<&[String]>, client: &str) ->
     if let Some(arguments) = arguments {
         return is_program(line) && arguments == ["hook", client];
     }
-    let Some(before) = line.trim_end().strip_suffix(&format!(" hook {client}")) else {
-        return false;
-    };
-    let before = before.trim_end_matches(['\'', '"']);
-    is_program(before.rsplit([' ', ';']).next().unwrap_or(before)) || is_program(before)
+    let call = format!(" hook {client}");
+    line.match_indices(&call).any(|(at, _)| {
+        let before = line[..at].trim_end_matches(['\'', '"']);
+        let ends = !line[at + call.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-');
+        ends && is_program(before.rsplit([' ', ';']).next().unwrap_or(before))
+    })
 }
 
 /// Whether these words start `baton mcp`.
@@ -100,7 +104,8 @@ mod tests {
             let words = ["hook".to_owned(), "claude".to_owned()];
             assert!(is_hook(path, Some(&words), "claude"), "{path}");
         }
-        for line in ["mybaton hook claude", "echo baton hook claude later", "baton hook", ""] {
+        for line in ["mybaton hook claude", "baton hook claude-x", "baton hook", "hook claude", ""]
+        {
             assert!(!is_hook(line, None, "claude"), "{line}");
         }
         assert!(!is_hook("/usr/bin/other", Some(&["hook".into(), "claude".into()]), "claude"));

@@ -295,8 +295,7 @@ pub(super) fn take_out(text: &str, entries: &[Entry]) -> Result<Option<String>, 
         })
     };
     let names = top.properties().into_iter().filter_map(|one| one.decoded_name());
-    let commented = text.contains("//") && text.contains('\n') && has_comment(&root);
-    let empty = names.into_iter().all(|name| given(&name)) && !commented;
+    let empty = names.into_iter().all(|name| given(&name)) && !has_comment(&root);
     Ok(match (found, empty) {
         (true, true) => None,
         (true, false) => Some(written(&root, marked)),

@@ -136,9 +136,10 @@ impl Record {
         self.files.get(&*path.to_string_lossy()).is_some_and(|written| written.before.is_none())
     }
 
-    /// Files that were wired in a tree, as paths within it that pass through no link.
+    /// Files that were wired in a tree, as paths within it; git's own are not the tree's.
     pub(crate) fn wired_in(&self, root: &Path) -> Vec<String> {
         let within = self.files.keys().filter_map(|path| Path::new(path).strip_prefix(root).ok());
+        let within = within.filter(|path| !path.starts_with(".git"));
         within.filter_map(|path| path.to_str()).map(str::to_owned).collect()
     }
 }

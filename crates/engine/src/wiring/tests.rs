@@ -122,6 +122,21 @@ fn an_older_entry_is_updated_in_place() {
 }
 
 #[test]
+fn a_second_entry_of_ours_goes_and_a_comment_stays() {
+    let program = Program { mode: Mode::Team, path: "baton" };
+    let hooks = Content::Json(claude::hooks(&program));
+    let once = put(&hooks, None);
+    let group = "{\"hooks\": [{\"command\": \"/x/baton\", \"args\": [\"hook\", \"claude\"]}]},";
+    let twice = once.replacen("\"Stop\": [", &format!("\"Stop\": [{group}"), 1);
+    assert_eq!(twice.matches("/x/baton").count(), 1, "{twice}");
+    let mended = put(&hooks, Some(&twice));
+    assert_eq!(mended.matches("hook claude").count(), once.matches("hook claude").count());
+    assert!(!mended.contains("/x/baton"), "{mended}");
+    let noted = format!("/* why */\n{once}");
+    assert!(hooks.take_out(&noted).unwrap().unwrap().starts_with("/* why */"));
+}
+
+#[test]
 fn what_cannot_be_understood_is_not_touched() {
     let program = Program { mode: Mode::Team, path: "baton" };
     let hooks = Content::Json(claude::hooks(&program));
@@ -149,5 +164,6 @@ fn what_cannot_be_understood_is_not_touched() {
     }
     let inline = toml.put(Some("mcp_servers = { x = { command = \"y\" } }\n")).unwrap();
     let Put::Text(inline) = inline else { panic!("kept") };
-    assert!(inline.starts_with("mcp_servers = { x = { command = \"y\" }, baton"), "{inline}");
+    assert!(inline.starts_with("mcp_servers = { x = { command = \"y\" }"), "{inline}");
+    assert!(inline.contains("baton = { command = \"baton\", args = [\"mcp\"] }"), "{inline}");
 }

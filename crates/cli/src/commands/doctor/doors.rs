@@ -109,7 +109,8 @@ fn git(report: &mut Report, found: &Inspection) {
         }
         Some(Standing::Installed) => report.ok(
             "git door",
-            "pre-commit, pre-push and reference-transaction are installed; fails open, and says so",
+            "installed; pre-commit judges what is staged, pre-push and reference-transaction only \
+             pass yours on; fails open, and says so",
         ),
         Some(Standing::Missing) => report.tell(
             "git door",

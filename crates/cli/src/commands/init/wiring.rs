@@ -132,9 +132,10 @@ fn step_words(step: &Step, colour: bool) -> String {
         State::Failed { why } => ("left", Paint::Red, Some(why)),
     };
     let client = step.client.map_or(String::new(), |client| format!("{} ", client.name()));
-    let tail = match more {
-        Some(why) => shown(why),
-        None => format!("{client}{}", what(step)),
+    let tail = match (more, step.door, &step.state) {
+        (Some(why), ..) => shown(why),
+        (None, Door::Git, State::Removed) => "core.hooksPath is as it was".to_owned(),
+        (None, ..) => format!("{client}{}", what(step)),
     };
     // Padded before it is painted: colours have no width.
     format!("{} {file}: {tail}", paint(&format!("{word:<8}"), tint, colour))
@@ -162,28 +163,31 @@ pub(super) fn words(done: &Done, colour: bool) -> String {
 /// What is left for a person to do.
 pub(super) fn next(done: &Done) -> String {
     let mut text = String::new();
+    // A command too long for its column says what it is for by itself.
     let mut line = |command: &str, why: &str| {
-        let _ = writeln!(text, "  {command:<44} {why}");
+        let _ = match command.chars().count() {
+            0..=44 => writeln!(text, "  {command:<44} {why}"),
+            _ => writeln!(text, "  {command}"),
+        };
     };
     let shared =
         |step: &&Step| step.state.changes() && !matches!(step.door, Door::Git | Door::Ignored);
-    let personal = done.wiring.iter().any(|step| step.door == Door::Ignored);
+    let ignored = |step: &Step| step.door == Door::Ignored && step.state != State::Removed;
+    let personal = done.wiring.iter().any(|step| ignored(step) && step.state != State::Cleaned);
     let mut add: Vec<String> = Vec::new();
     if done.in_git && !personal {
         if done.made && done.config == Config::Written {
             add.push(baton_engine::config::FILE_NAME.to_owned());
         }
-        for step in done.wiring.iter().filter(shared) {
-            let top = step.file.split('/').next().unwrap_or(&step.file).to_owned();
-            if !add.contains(&top) {
-                add.push(top);
-            }
-        }
+        // One by one: beside them may lie what is the user's alone.
+        add.extend(done.wiring.iter().filter(shared).map(|step| step.file.clone()));
     }
     match add.len() {
         0 => {}
-        1 => line(&format!("git add {}", add[0]), "share the zones"),
-        _ => line(&format!("git add {}", add.join(" ")), "share zones and wiring"),
+        1 if add[0] == baton_engine::config::FILE_NAME => {
+            line(&format!("git add {}", add[0]), "share the zones");
+        }
+        _ => line(&format!("git add {}", add.join(" ")), "share the wiring"),
     }
     let changed = |client: Client, door: Door| {
         let of = |step: &&Step| step.client == Some(client) && step.door == door;
