@@ -427,8 +427,9 @@ fn a_plugin_is_a_folder_of_its_own() {
 fn a_new_tree_gets_uncommitted_wiring_along() {
     let scratch = Scratch::repository();
     wire(&scratch, "claude,opencode").ok();
-    let made = scratch.baton(&["worktree", "new", "one", "--json"]).ok().json();
-    let tree = made["tree"]["path"].as_str().map(Path::new).unwrap().to_owned();
+    let ann = scratch.session("ann");
+    let made = scratch.acts(&ann, &["worktree", "new", "one", "--json"]).ok().json();
+    let tree = made["path"].as_str().map(Path::new).unwrap().to_owned();
     for file in [".claude/settings.json", ".mcp.json", ".opencode/plugins/baton.js", "AGENTS.md"] {
         assert!(tree.join(file).exists(), "{file}: {made}");
     }

@@ -35,28 +35,34 @@ fn hooks_path(scratch: &Scratch) -> String {
 
 #[test]
 fn a_commit_of_what_another_holds_is_refused() {
-    let scratch = wired();
+    Scratch::on_each_store("# plain\n", |scratch| {
+        scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+        refuses_what_another_holds(scratch);
+    });
+}
+
+fn refuses_what_another_holds(scratch: &Scratch) {
     let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
     scratch.acts(&ann, &["claim", "src/a.rs", "--reason", "parser"]).ok();
     scratch.write("src/a.rs", "fn b() {}\n");
     scratch.write("free.txt", "x\n");
-    git(&scratch, None, &["add", "src/a.rs"]).ok();
-    let said = git(&scratch, Some(&bob), &["commit", "-qm", "mine now"]);
+    git(scratch, None, &["add", "src/a.rs"]).ok();
+    let said = git(scratch, Some(&bob), &["commit", "-qm", "mine now"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(
         said.err.contains("src/a.rs is held by ann") && said.err.contains("parser"),
         "{said:?}"
     );
     assert!(said.err.contains("next: baton "), "{said:?}");
-    git(&scratch, Some(&bob), &["reset", "-q"]).ok();
-    git(&scratch, Some(&bob), &["add", "free.txt"]).ok();
-    git(&scratch, Some(&bob), &["commit", "-qm", "free"]).ok();
+    git(scratch, Some(&bob), &["reset", "-q"]).ok();
+    git(scratch, Some(&bob), &["add", "free.txt"]).ok();
+    git(scratch, Some(&bob), &["commit", "-qm", "free"]).ok();
     // Also where git makes an index of its own for the commit.
-    let said = git(&scratch, Some(&bob), &["commit", "-qam", "all"]);
+    let said = git(scratch, Some(&bob), &["commit", "-qam", "all"]);
     assert_eq!(said.code, 1, "{said:?}");
-    let said = git(&scratch, Some(&bob), &["commit", "-qm", "one", "src/a.rs"]);
+    let said = git(scratch, Some(&bob), &["commit", "-qm", "one", "src/a.rs"]);
     assert_eq!(said.code, 1, "{said:?}");
-    git(&scratch, Some(&ann), &["commit", "-qam", "my own"]).ok();
+    git(scratch, Some(&ann), &["commit", "-qam", "my own"]).ok();
 }
 
 #[test]

@@ -92,12 +92,17 @@ const RETIRED: [&str; 1] = ["args"];
 
 fn parse(text: &str) -> Result<(CstRootNode, bool), Broken> {
     let body = text.strip_prefix(BYTE_ORDER_MARK);
-    let mut options = ParseOptions::default();
-    options.allow_missing_commas = false;
-    options.allow_single_quoted_strings = false;
-    options.allow_hexadecimal_numbers = false;
-    options.allow_unary_plus_numbers = false;
-    options.allow_loose_object_property_names = false;
+    let options = ParseOptions {
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_loose_object_property_names: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+        ..ParseOptions::default()
+    };
     let root = CstRootNode::parse(body.unwrap_or(text), &options);
     root.map(|root| (root, body.is_some())).map_err(|error| Broken(format!("not JSON: {error}")))
 }

@@ -92,11 +92,10 @@ fn find(text: &str, marks: Marks) -> Result<Option<Found>, Broken> {
     for line in text.split_inclusive('\n') {
         let next = offset + line.len();
         match line.trim() {
-            mark if mark == marks.begin => {
-                if begin.replace((offset, next)).is_some() || found.is_some() {
-                    return Err(Broken(format!("`{}` stands in it twice", marks.begin)));
-                }
+            mark if mark == marks.begin && begin.is_some() => {
+                return Err(Broken(format!("`{}` stands in it twice", marks.begin)));
             }
+            mark if mark == marks.begin => begin = Some((offset, next)),
             mark if mark == marks.end && found.is_none() => {
                 let Some((start, body)) = begin else {
                     return Err(Broken(format!("`{}` has no beginning", marks.end)));
