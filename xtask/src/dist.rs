@@ -24,8 +24,8 @@ completions and man pages beside it. Uses musl; installs its compiler (musl-tool
 it may, and falls back to a static glibc, saying so, where musl cannot be had.
 ";
 
-/// Static, at a fixed address, and with headers, code and constants in one piece that begins where a
-/// large page may: the kernel then maps two megabytes at one fault, the first two included.
+/// Static, at a fixed address, and with headers, code and constants in one piece that begins where
+/// a large page may: the kernel then maps two megabytes at one fault, the first two included.
 const STATIC_FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static \
      -C link-arg=-Wl,-z,noseparate-code";
 const STARTS: usize = 300;

@@ -11,6 +11,7 @@ use baton_engine::api;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::hooks::Client;
 use crate::render::shown;
 use crate::words::Problem;
 
@@ -63,6 +64,8 @@ Trees:
 
 Sessions:
   session    start, end, list, whoami
+  prime      What an agent must know to begin, in few words
+  hook       Judge one act of an agent; its client calls this
   person     Make a token that proves a person where there is no terminal
 
 Record:
@@ -235,6 +238,10 @@ pub(crate) enum Command {
     /// Start, end and list sessions
     #[command(subcommand)]
     Session(crate::commands::session::Session),
+    /// What an agent must know to begin, in few words
+    Prime,
+    /// Judge one act of an agent: its client's JSON comes in, the answer goes out
+    Hook(crate::commands::hook::Hook),
     /// Prove a person where there is no terminal
     #[command(subcommand)]
     Person(crate::commands::person::Person),
@@ -329,6 +336,9 @@ fn plain(words: &[OsString]) -> Option<CommandLine> {
         return None;
     }
     let command = match verb.to_str()? {
+        "hook" if named.len() == 1 && !common.json => {
+            Command::Hook(crate::commands::hook::Hook { client: Client::named(&named[0])? })
+        }
         "check" => Command::Check(api::Check { paths: named, token: None }),
         "claim" => Command::Claim(api::Claim { resources: named, ..api::Claim::default() }),
         _ => return None,
@@ -354,7 +364,7 @@ fn said(error: &clap::Error, words: &[OsString], json: bool) -> Said {
     let invalid = words.iter().find(|word| word.to_str().is_none());
     let message = match (error.kind(), invalid) {
         (ErrorKind::InvalidUtf8, Some(word)) => {
-            format!("{:?} is not UTF-8", shown(&word.to_string_lossy()))
+            format!("\"{}\" is not UTF-8", shown(&word.to_string_lossy()))
         }
         _ => one_line(&error.render().to_string()),
     };

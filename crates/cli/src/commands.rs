@@ -20,6 +20,7 @@ pub(crate) mod export;
 pub(crate) mod gate;
 pub(crate) mod git_door;
 pub(crate) mod handoff;
+pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod journal;
@@ -28,6 +29,7 @@ pub(crate) mod numbers;
 pub(crate) mod once;
 pub(crate) mod person;
 pub(crate) mod policy;
+pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod reference;
 pub(crate) mod rescue;
@@ -74,6 +76,8 @@ fn serve(command: Command, common: &Common) -> Outcome {
             suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
+        Command::Hook(wanted) => hook::run(common, &wanted),
+        Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Sync(wanted) => match wanted.pull {
             true => sync::run(&mut Desk::open_to_act(common)?, &wanted),

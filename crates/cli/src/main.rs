@@ -10,6 +10,7 @@ mod commands;
 mod desk;
 #[cfg(any(target_env = "musl", all(test, target_os = "linux")))]
 mod heap;
+mod hooks;
 mod news;
 mod onlooker;
 mod render;

@@ -111,7 +111,7 @@ impl From<Failure> for Problem {
             | Failure::NoSuchCheck { .. } => work_words(&failure),
             Failure::BadCredentialText { given } => (
                 "bad_credential",
-                format!("{:?} is not a credential of the form ID.SECRET", shown(given)),
+                format!("\"{}\" is not a credential of the form ID.SECRET", shown(given)),
                 "baton session start, which prints one".into(),
                 json!({}),
             ),
@@ -162,7 +162,7 @@ fn work_words(failure: &Failure) -> (&'static str, String, String, Value) {
         ),
         Failure::NoSuchCheck { name, known, why } => {
             let what = match name {
-                Some(name) => format!("check {:?} cannot be run so: {why}", shown(name)),
+                Some(name) => format!("check \"{}\" cannot be run so: {why}", shown(name)),
                 None => format!("there is nothing to run: {why}"),
             };
             let next = match known.first() {
@@ -311,7 +311,7 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             "eval \"$(baton session start --export)\"",
         ),
         Refusal::UnknownSession { session } => {
-            (format!("no session {:?} here", shown(session)), "baton session list --all")
+            (format!("no session \"{}\" here", shown(session)), "baton session list --all")
         }
         Refusal::BadCredential { session } => (
             format!("the credential is not that of session {}", shown(session.as_str())),
@@ -333,7 +333,7 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             (format!("{} is not held", shown(resource)), "baton claims, to see what is")
         }
         Refusal::UnknownClaim { claim } => {
-            (format!("no claim {:?} here", shown(claim)), "baton claims, to see what there is")
+            (format!("no claim \"{}\" here", shown(claim)), "baton claims, to see what there is")
         }
         Refusal::OperationTaken { at, .. } => (
             format!("this operation id was used {} for another request", render::ago(*at)),
@@ -351,7 +351,7 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             (format!("{what} {} is not allowed", shown(given)), allowed.as_str())
         }
         Refusal::BadResource { text, source } => (
-            format!("{:?} cannot be claimed: {source}", shown(text)),
+            format!("\"{}\" cannot be claimed: {source}", shown(text)),
             "baton claim --help shows how resources are written",
         ),
         Refusal::OverCapacity { resource, capacity } => (
@@ -436,7 +436,8 @@ fn shell_word(text: &str) -> String {
 pub(crate) fn held_next(held: &Held) -> String {
     match held.until {
         None if held.unlanded.is_some() => {
-            "work on something else until that branch has landed, or ask for it: baton ask".into()
+            let ask = format!("baton ask {} --why 'what you need it for'", shown_word(held));
+            format!("work on something else until that branch has landed, or {ask}")
         }
         None => "wait until the other tool removes its lock file, or work on something else".into(),
         Some(_) => format!("baton claim {} --wait 10m", shown_word(held)),

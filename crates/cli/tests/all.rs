@@ -35,6 +35,8 @@ mod harness;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod import;
 #[cfg(test)]
 mod init;

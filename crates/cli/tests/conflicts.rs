@@ -342,6 +342,44 @@ fn a_shallow_clone_and_a_submodule_are_looked_at() {
     look(&scratch, 1);
 }
 
+/// A clone without its history, as machines that only build have it: the commit that it begins with
+/// is where all its trees part, and its parents are not there.
+#[test]
+fn a_clone_of_depth_1_is_looked_at() {
+    let scratch = Scratch::repository();
+    let origin = scratch.path("origin");
+    std::fs::create_dir(&origin).unwrap();
+    let at = origin.to_str().unwrap();
+    scratch.git(&["-C", at, "init", "-q", "-b", "main"]);
+    for text in ["old\n", TEN] {
+        std::fs::write(origin.join("ten"), text).unwrap();
+        scratch.git(&["-C", at, "add", "-A"]);
+        scratch.git(&["-C", at, "commit", "-qm", "x"]);
+    }
+    let (from, to) = (format!("file://{at}"), scratch.path("clone"));
+    scratch.git(&["clone", "-q", "--depth", "1", &from, to.to_str().unwrap()]);
+    std::fs::remove_dir_all(scratch.root()).unwrap();
+    std::fs::rename(to, scratch.root()).unwrap();
+    assert_eq!(scratch.git(&["rev-list", "--count", "HEAD"]).trim(), "1");
+    assert_eq!(scratch.git(&["rev-parse", "--is-shallow-repository"]).trim(), "true");
+    scratch.baton(&["init", "--yes", "--agents", "none"]).ok();
+    two_trees(&scratch);
+    put(&scratch, "one", "ten", &TEN.replace("5\n", "five\n"));
+    put(&scratch, "two", "ten", &TEN.replace("5\n", "FIVE\n"));
+    commit_in(&scratch, "two", "five");
+    let found = look(&scratch, 1);
+    assert_eq!(pair(&found, "one", "two")["files"][0]["path"], "ten", "{found}");
+    assert_eq!(pair(&found, "two", "main")["files"], json!([]), "{found}");
+    // What came since, again without what was before.
+    std::fs::write(origin.join("ten"), TEN.replace("5\n", "fünf\n")).unwrap();
+    scratch.git(&["-C", at, "commit", "-qam", "y"]);
+    let fetch = ["-c", "protocol.file.allow=always", "fetch", "-q", "--depth", "1", "origin"];
+    scratch.git(&[&fetch[..], &["+main:refs/heads/later"]].concat());
+    scratch.git(&["checkout", "-q", "later"]);
+    let found = look(&scratch, 1);
+    assert_eq!(pair(&found, "repo", "one")["files"][0]["path"], "ten", "{found}");
+}
+
 #[test]
 fn lesson_31_a_hostile_repository_runs_nothing() {
     let scratch = Scratch::workspace();

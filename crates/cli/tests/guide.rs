@@ -166,6 +166,11 @@ fn the_guide_to_files_runs() {
 }
 
 #[test]
+fn the_first_two_agents() {
+    run("agents.md", &Scratch::workspace());
+}
+
+#[test]
 fn from_branch_to_main_runs() {
     run("landing.md", &Scratch::workspace());
 }

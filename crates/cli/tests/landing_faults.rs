@@ -167,6 +167,16 @@ fn what_cannot_land_is_told_with_a_next_step() {
     scratch.git(&["checkout", "-q", "main"]);
     refused_as(land(&["alone"]), "no_base");
     refused_as(scratch.baton(&["queue", "show", "l99", "--json"]), "unknown_landing");
+    // Rubbish is shown escaped, and only once.
+    let rubbish = [
+        (&["queue", "show", "l\u{1b}[2J"][..], "there is no landing \"l\\u{1b}[2J\""),
+        (&["land", "b\u{1b}[2J"], "there is no branch \"b\\u{1b}[2J\""),
+        (&["sync", "--remote", "r\u{1b}[2J"], "there is no remote \"r\\u{1b}[2J\""),
+    ];
+    for (words, shown) in rubbish {
+        let said = scratch.baton(words).refused(1);
+        assert!(said.err.contains(shown), "{said:?}");
+    }
     refused_as(scratch.baton(&["queue", "remove", "one", "--json"]), "landing_over");
     refused_as(scratch.baton(&["queue", "retry", "one", "--json"]), "landing_over");
     // A branch whose commit vanished between the line and the run.

@@ -38,8 +38,17 @@ fn a_zone_stays_held_until_the_branch_has_landed() {
         // Neither the commit nor the release frees it.
         git_in(scratch, "one", &["add", "-A"]);
         git_in(scratch, "one", &["commit", "-qm", "migration"]);
-        there(scratch, &ann, "one", &["release", "--all"]).ok();
+        let said = there(scratch, &ann, "one", &["release", "--all"]).ok();
+        let stays = "released db/1.sql\nheld @zone/db/ stays with branch one until it has landed";
+        assert!(said.out.contains(stays), "{said:?}");
         let said = there(scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
+        let ask = "or baton ask db/2.sql --why 'what you need it for'";
+        assert!(said.err.contains(ask), "{said:?}");
+        // What is proposed there reaches the holder, also without a claim.
+        let asked = there(scratch, &bob, "two", &["ask", "db/2.sql", "--why", "a column"]).ok();
+        assert!(asked.out.contains("ann"), "{asked:?}");
+        let told = there(scratch, &ann, "one", &["claim", "README.md"]).ok();
+        assert!(told.out.contains("bob") && told.out.contains("a column"), "{told:?}");
         assert!(said.err.contains("in a serial zone that ann has on one since"), "{said:?}");
         assert!(said.err.contains("until it has landed"), "{said:?}");
         let checked = there(scratch, &bob, "two", &["check", "db/2.sql"]);
@@ -85,4 +94,56 @@ fn uncommitted_changes_hold_it_too_and_a_person_or_a_removed_branch_frees_it() {
     scratch.write("db/9.sql", "nine\n");
     there(&scratch, &bob, "repo", &["release", "--all"]).ok();
     there(&scratch, &ann, "one", &["claim", "db/1.sql"]).ok();
+}
+
+/// Ann has a task with something of the zone on branch one, and a commit of it.
+fn begun(scratch: &Scratch, ann: &str) {
+    there(scratch, ann, "one", &["task", "add", "a column", "--paths", "db/1.sql"]).ok();
+    there(scratch, ann, "one", &["task", "take", "--claim"]).ok();
+    std::fs::create_dir_all(scratch.path("one/db")).unwrap();
+    std::fs::write(scratch.path("one/db/1.sql"), "one\n").unwrap();
+    git_in(scratch, "one", &["add", "-A"]);
+    git_in(scratch, "one", &["commit", "-qm", "migration"]);
+}
+
+#[test]
+fn who_accepts_the_task_has_the_zone_wherever_it_works() {
+    Scratch::on_each_store(ZONE, |scratch| {
+        let (ann, bob) = two_trees(scratch);
+        let eve = scratch.session("eve");
+        begun(scratch, &ann);
+        there(scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
+        let offer = ["handoff", "offer", "t1", "--next", "the down migration", "--to", "bob"];
+        let said = ["--state", "up", "--remaining", "down", "--decision", "one column: small"];
+        there(scratch, &ann, "one", &[&offer[..], &said].concat()).ok();
+        there(scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
+        there(scratch, &bob, "two", &["handoff", "accept", "t1"]).ok();
+        // It is his, in his own tree; for everybody else nothing has changed.
+        there(scratch, &bob, "two", &["claim", "db/2.sql"]).ok();
+        scratch.git(&["worktree", "add", "-q", "-b", "three", "../three"]);
+        let said = there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
+        assert!(said.err.contains("bob"), "{said:?}");
+        std::fs::create_dir_all(scratch.path("two/db")).unwrap();
+        std::fs::write(scratch.path("two/db/2.sql"), "two\n").unwrap();
+        there(scratch, &bob, "two", &["release", "--all"]).ok();
+        let said = there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
+        assert!(said.err.contains("bob has for t1 on two since"), "{said:?}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn a_cancelled_task_frees_its_zone() {
+    Scratch::on_each_store(ZONE, |scratch| {
+        let (ann, bob) = two_trees(scratch);
+        begun(scratch, &ann);
+        there(scratch, &ann, "one", &["release", "--all"]).ok();
+        let said = there(scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
+        assert!(said.err.contains("ann has for t1 on one since"), "{said:?}");
+        there(scratch, &ann, "one", &["task", "cancel", "t1", "--why", "not needed"]).ok();
+        there(scratch, &bob, "two", &["claim", "db/2.sql"]).ok();
+        let journal = scratch.baton(&["journal"]).ok();
+        assert!(journal.out.contains("its task was given up"), "{journal:?}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
 }

@@ -13,6 +13,7 @@ use crate::id::{ClaimId, GateId, Token};
 use crate::pattern::fold;
 use crate::resource::Resource;
 use crate::sessions::Process;
+use crate::shell::Deeds;
 use crate::time::{Moment, Span};
 use crate::trust::Command;
 use crate::view::{Index, Kind, Query, Record};
@@ -259,6 +260,11 @@ pub fn guarded<'a>(policy: &'a Policy, argv: &[String]) -> Option<&'a str> {
     found.map(|(target, _)| target.as_str())
 }
 
+/// The target that a line of a shell would deploy, whatever starts the command in it.
+pub fn guarded_in<'a>(policy: &'a Policy, deeds: &Deeds) -> Option<&'a str> {
+    deeds.commands.iter().find_map(|command| guarded(policy, &command.words()))
+}
+
 /// The program's name without its folder and version: `wrangler` of `/usr/bin/wrangler@4`.
 fn name_of(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
@@ -286,6 +292,7 @@ fn is_that(words: &[String], argv: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell;
 
     #[test]
     fn a_deploy_by_hand_is_known_by_its_words() {
@@ -317,6 +324,19 @@ mod tests {
             ("env", None),
         ] {
             assert_eq!(guarded(&policy, &words(typed)), found, "{typed}");
+            assert_eq!(guarded_in(&policy, &shell::read(typed)), found, "{typed}");
+        }
+        for (line, found) in [
+            ("cd web && npx wrangler deploy", Some("edge")),
+            ("bash -lc 'npm ci; wrangler deploy --env prod'", Some("edge")),
+            ("echo $(timeout 60 ./ship.sh)", Some("site")),
+            ("V=deploy; wrangler $V", Some("edge")),
+            ("if true; then './ship.sh'; fi", Some("site")),
+            ("wrangler deploy 'unfinished", Some("edge")),
+            ("echo 'x; wrangler deploy'", None),
+            ("cat <<'EOF'\nwrangler deploy\nEOF", None),
+        ] {
+            assert_eq!(guarded_in(&policy, &shell::read(line)), found, "{line}");
         }
         assert_eq!(guarded(&policy, &[]), None);
         assert_eq!(guarded(&Policy::default(), &words("wrangler deploy")), None);

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::breach::Breach;
 use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
 use crate::commits::Made;
@@ -480,6 +481,11 @@ pub enum Event {
     /// Nearly the same function was written twice.
     DuplicateFound {
         duplicate: Duplicate,
+    },
+
+    /// Somebody wrote what another held.
+    HoldBreached {
+        breach: Breach,
     },
 
     /// A session committed through Baton.

@@ -5,6 +5,7 @@
 //! world is in [`context::Context`]: there is no file, clock, process, thread or randomness here,
 //! and `clippy.toml` beside this crate keeps it so.
 
+pub mod breach;
 pub mod calls;
 pub mod check;
 pub mod claim;
@@ -35,6 +36,7 @@ pub mod once;
 pub mod operations;
 pub mod overlay;
 pub mod patch;
+pub mod patches;
 pub mod pattern;
 pub mod policy;
 pub mod refusal;
@@ -42,6 +44,7 @@ pub mod resource;
 pub mod scene;
 pub mod serial;
 pub mod sessions;
+pub mod shell;
 pub mod state;
 pub mod subagents;
 pub mod suggestions;

@@ -259,7 +259,16 @@ pub fn landed(view: &dyn View, branch: &str) -> Result<Vec<Event>, Refusal> {
     Ok(ours.map(|hold| hold.ends(EndOfZone::Landed)).collect())
 }
 
-/// The bonds of zones that these resources reach into, for a person who takes them away.
+/// The bonds of the zones among these resources: they outlive the claim that is let go.
+pub(crate) fn bonds(view: &dyn View, gone: &[Resource]) -> Result<Vec<ZoneHold>, Refusal> {
+    let mut bound = Vec::new();
+    for zone in gone.iter().filter(|one| is_serial_zone(one)) {
+        bound.extend(get::<ZoneHold>(view, &zone.index_value())?);
+    }
+    Ok(bound)
+}
+
+/// The bonds of zones that these resources reach into, for whoever asks for or takes them away.
 pub(crate) fn reached(scene: &Scene, resources: &[Resource]) -> Vec<ZoneHold> {
     let zones: Vec<Resource> =
         resources.iter().flat_map(|one| scene.policy.serial_zones(one)).collect();

@@ -24,6 +24,8 @@ use crate::time::{Moment, Span};
 use crate::view::{Index, Kind, Query, Record, View, get, only, scan};
 use crate::waiting::{self, Waiter};
 
+mod naming;
+
 /// A session is kept alive by its acts; this long without one and it counts as idle.
 pub const TTL_DEFAULT: Span = Span::minutes(30);
 /// How long an ended session's client may come back to it.
@@ -31,7 +33,6 @@ pub const GRACE: Span = Span::minutes(10);
 pub const TEXT_BYTES_MAX: usize = 64;
 /// Secrets that prove one session: every return of its client makes one, older ones go.
 const SECRETS_MAX: usize = 4;
-const NAME_TRIES_MAX: u32 = 100;
 const CLAIMS_MAX: u32 = 100_000;
 
 pub const BY_LIFE: Index = "session.life";
@@ -70,6 +71,10 @@ pub struct Session {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+    /// The client's own id of it, the latest it gave. A process that starts with the credential of
+    /// a session that has one already is another agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     pub person: bool,
@@ -169,6 +174,8 @@ pub struct Start {
     pub client: Option<String>,
     /// The client's own id of this session, when it has one.
     pub client_session: Option<String>,
+    /// It goes on with what its process did before, under another id: `/clear`, a resumed talk.
+    pub continues: bool,
     pub role: Option<String>,
     pub process: Option<Process>,
     pub host: String,
@@ -203,12 +210,8 @@ pub fn start(
     ] {
         validate_text(what, text.as_deref())?;
     }
-    let client_alias = match (&request.client, &request.client_session) {
-        (client, Some(id)) => {
-            Some(format!("client:{}:{id}", client.as_deref().unwrap_or_default()))
-        }
-        _ => None,
-    };
+    let client = request.client.as_deref().unwrap_or_default();
+    let client_alias = request.client_session.as_deref().map(|id| client_alias(client, id));
     if let Some(mut known) = known_session(view, client_alias.as_deref(), request, context)? {
         known.life = Life::Live;
         known.renewed_at = context.now;
@@ -218,11 +221,13 @@ pub fn start(
         let gone = |call: &Call| request.process.is_some() && call.process != request.process;
         known.calls.retain(|call| !gone(call));
         known.process = request.process.clone().or(known.process);
+        known.client_session = request.client_session.clone().or(known.client_session);
         known.secret_hashes.push(request.secret_hash.clone());
         let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
         known.secret_hashes.drain(..surplus);
         let started = started(&known, true);
         let mut events = vec![Event::SessionResumed { session: known.clone() }];
+        events.extend(client_bound(view, client_alias, &known)?);
         events.extend(process_alias(view, &known)?);
         events.extend(calls::end_where(view, &before, gone, context)?.map(|(ended, _)| ended));
         events.extend(given_back(view, &known, context)?);
@@ -230,8 +235,9 @@ pub fn start(
     }
     let session = Session {
         session: SessionId::fresh(&context.fresh, 0),
-        name: free_name(view, request.name.as_deref(), context)?,
+        name: naming::free_name(view, request.name.as_deref(), context)?,
         client: request.client.clone(),
+        client_session: request.client_session.clone(),
         role: request.role.clone(),
         person: context.actor.person && request.client.is_none(),
         tree: request.tree.clone(),
@@ -248,10 +254,7 @@ pub fn start(
     };
     let answer = started(&session, false);
     let mut events = vec![Event::SessionStarted { session: session.clone() }];
-    if let Some(alias) = client_alias {
-        let session = Some(session.session.clone());
-        events.push(Event::AliasBound { alias: Alias { alias, session } });
-    }
+    events.extend(client_bound(view, client_alias, &session)?);
     events.extend(process_alias(view, &session)?);
     events.extend(notices::sweep(view, context)?);
     Ok((events, answer))
@@ -313,10 +316,16 @@ fn known_session(
     request: &Start,
     context: &Context,
 ) -> Result<Option<Session>, Refusal> {
-    let Some(key) = client_alias else {
-        return Ok(None);
+    let by_client = match client_alias {
+        Some(key) => get::<Alias>(view, key)?,
+        None => None,
     };
-    let Some(Alias { session: Some(id), .. }) = get::<Alias>(view, key)? else {
+    let process = request.process.as_ref().filter(|_| by_client.is_none() && request.continues);
+    let alias = match process {
+        Some(process) => get::<Alias>(view, &process.alias_key())?,
+        None => by_client,
+    };
+    let Some(Alias { session: Some(id), .. }) = alias else {
         return Ok(None);
     };
     let known = get::<Session>(view, id.as_str())?;
@@ -327,6 +336,51 @@ fn known_session(
         };
         back_in_time && known.client == request.client && known.tree == request.tree
     }))
+}
+
+/// The key of the alias record of a client's own session id.
+pub fn client_alias(client: &str, id: &str) -> String {
+    format!("client:{client}:{id}")
+}
+
+/// Binds the client's id, unless it is bound as it should be.
+fn client_bound(
+    view: &dyn View,
+    alias: Option<String>,
+    session: &Session,
+) -> Result<Option<Event>, Refusal> {
+    let Some(alias) = alias else {
+        return Ok(None);
+    };
+    let wanted = Alias { alias, session: Some(session.session.clone()) };
+    let known = get::<Alias>(view, &wanted.alias)?;
+    Ok((known.as_ref() != Some(&wanted)).then_some(Event::AliasBound { alias: wanted }))
+}
+
+/// A client that was started with the credential of this session says its own id: from now on that
+/// is the same session. Refused when the session has another id: that is another agent, which only
+/// inherited the credential.
+pub fn bind(
+    view: &dyn View,
+    client: &str,
+    id: &str,
+    process: Option<&Process>,
+    context: &Context,
+) -> Result<(Vec<Event>, bool), Refusal> {
+    validate_text("client session id", Some(id))?;
+    let Caller { mut session, .. } = Caller::read(view, context)?;
+    let fits = session.client.as_deref().is_none_or(|known| known == client)
+        && session.client_session.as_deref().is_none_or(|known| known == id);
+    if !fits {
+        return Ok((Vec::new(), false));
+    }
+    session.client = Some(client.to_owned());
+    session.client_session = Some(id.to_owned());
+    session.process = process.cloned().or(session.process);
+    let mut events = vec![Event::SessionResumed { session: session.clone() }];
+    events.extend(client_bound(view, Some(client_alias(client, id)), &session)?);
+    events.extend(process_alias(view, &session)?);
+    Ok((events, true))
 }
 
 /// Binds the process, unless it belongs to another live session: then it identifies nobody.
@@ -373,25 +427,6 @@ pub fn is_bidi(character: char) -> bool {
     matches!(character,
         '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
-/// The wanted name, or two words; with a number when somebody live has it already.
-fn free_name(view: &dyn View, wanted: Option<&str>, context: &Context) -> Result<String, Refusal> {
-    let two_words = || {
-        let number = usize::try_from(context.fresh.number(7) % (1 << 30)).unwrap_or(0);
-        let adjective = ADJECTIVES[number % ADJECTIVES.len()];
-        let animal = ANIMALS[(number / ADJECTIVES.len()) % ANIMALS.len()];
-        format!("{adjective}-{animal}")
-    };
-    let base = wanted.map_or_else(two_words, str::to_owned);
-    for number in 1..=NAME_TRIES_MAX {
-        let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
-        let taken = view.read(&[Query::equal(BY_NAME, &name, 1)])?;
-        if taken.iter().all(Vec::is_empty) {
-            return Ok(name);
-        }
-    }
-    Ok(format!("{base}-{}", context.fresh.hex(8, 6)))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -552,22 +587,3 @@ fn finish(
 fn is_offered(task: &Task, context: &Context) -> bool {
     task.offer().is_some_and(|offer| context.now < offer.until)
 }
-
-/// Names for people: easy to say, easy to tell apart, never an identity.
-const ADJECTIVES: &[&str] = &[
-    "amber", "bold", "brisk", "calm", "clear", "coral", "crisp", "dapper", "eager", "early",
-    "fair", "fleet", "fond", "frank", "fresh", "gentle", "glad", "golden", "grand", "happy",
-    "hazel", "honest", "ivory", "jade", "jolly", "keen", "kind", "lively", "loyal", "lucky",
-    "mellow", "merry", "mild", "misty", "neat", "nimble", "noble", "olive", "patient", "plain",
-    "plucky", "polite", "proud", "quick", "quiet", "rapid", "ready", "rosy", "royal", "ruby",
-    "sage", "sharp", "silver", "sleek", "smart", "snowy", "solid", "spry", "steady", "sunny",
-    "swift", "tidy", "warm", "wise",
-];
-const ANIMALS: &[&str] = &[
-    "badger", "bear", "beaver", "bee", "bison", "bobcat", "camel", "cat", "cod", "condor",
-    "cougar", "crane", "cricket", "crow", "deer", "dingo", "dove", "duck", "eagle", "eel", "elk",
-    "falcon", "ferret", "finch", "fox", "frog", "gecko", "goose", "gull", "hare", "hawk", "heron",
-    "horse", "ibis", "jackal", "jay", "koala", "lark", "lemur", "lion", "llama", "lynx", "magpie",
-    "marten", "mole", "moose", "mouse", "newt", "otter", "owl", "panda", "puffin", "quail",
-    "raven", "robin", "seal", "shrew", "sloth", "stoat", "swan", "tiger", "toad", "trout", "wren",
-];

@@ -8,6 +8,7 @@
 )]
 
 mod backlog;
+mod bash;
 mod calls;
 mod claims;
 mod conflicts;

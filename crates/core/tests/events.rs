@@ -1,6 +1,7 @@
 //! Stored events: every kind reads back as it was written, old samples stay readable, and what a
 //! newer Baton wrote is refused (S21).
 
+use baton_core::breach::{Breach, Door};
 use baton_core::calls::Call;
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
 use baton_core::commits::{Foreign, Left, Lines, Made};
@@ -66,6 +67,7 @@ fn session(life: Life) -> Session {
         session: SessionId("s1".to_owned()),
         name: "amber-otter".to_owned(),
         client: Some("claude".to_owned()),
+        client_session: None,
         role: None,
         person: false,
         tree: TreeId("t1".to_owned()),
@@ -218,6 +220,11 @@ fn commit_made() -> Made {
     }
 }
 
+fn breach() -> Breach {
+    let (by, resource, door) = (holder(), resource("src/a.rs"), Door::Shell);
+    Breach { by, resource, holder: holder(), door, at: START }
+}
+
 fn every_kind() -> Vec<Event> {
     let id = SessionId("s1".to_owned());
     let claim_id = ClaimId("c1".to_owned());
@@ -246,6 +253,7 @@ fn every_kind() -> Vec<Event> {
             left: Some(leftover()),
         },
         Event::LeftoversTold { claims: vec![claim_id.clone()], remaining: vec![leftover()] },
+        Event::HoldBreached { breach: breach() },
         Event::ZoneHeld { hold: zone_hold() },
         Event::ZoneFreed {
             zone: resource("@zone/db/"),

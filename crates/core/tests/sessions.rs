@@ -122,6 +122,7 @@ fn texts_that_could_act_on_a_reader_are_refused() {
             name: Some((*name).to_owned()),
             client: None,
             client_session: None,
+            continues: false,
             role: None,
             process: None,
             host: "here".to_owned(),

@@ -350,6 +350,7 @@ fn a_role_writes_what_is_the_roles() {
         name: Some("lea".to_owned()),
         client: None,
         client_session: None,
+        continues: false,
         role: Some("lead".to_owned()),
         process: None,
         host: "here".to_owned(),

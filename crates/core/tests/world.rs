@@ -342,6 +342,7 @@ impl World {
             name: Some(name.to_owned()),
             client: Some("test".to_owned()),
             client_session: client_session.map(str::to_owned),
+            continues: false,
             role: as_whom.0.map(str::to_owned),
             process: Some(as_whom.1),
             host: "here".to_owned(),

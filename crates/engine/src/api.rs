@@ -139,6 +139,10 @@ pub struct SessionStart {
     /// The client's own id of the session: the same id comes back to the same session
     #[arg(long, value_name = "ID")]
     pub client_session: Option<String>,
+    /// The client goes on under another id of its own, in the same process
+    #[arg(long, requires = "client_session")]
+    #[serde(default)]
+    pub continues: bool,
     /// The role it plays
     #[arg(long, value_name = "ROLE")]
     pub role: Option<String>,

@@ -22,19 +22,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::commits as api;
 use crate::failure::Failure;
-use crate::git::{self, Entry, Git, Oid};
+use crate::git::{self, Entry, Git, Oid, Own};
 use crate::landing;
 use crate::place::GitDirs;
+use crate::place::head::Head;
 use crate::place::test_hooks;
 use crate::workspace::{Retry, Workspace};
 
 use diverting::Spot;
 use hooks::{Checkout, Hooks, Outcome, Rewritten, refused_with};
+use indexed::Indexed;
 use lock::{Step, Turn};
+use looking::Look;
 
 mod diverting;
 mod foreign;
 mod hooks;
+mod indexed;
 pub(crate) mod lock;
 pub(crate) mod looking;
 pub(crate) mod repair;
@@ -73,6 +77,10 @@ struct Candidate {
     entries: Vec<Entry>,
     /// What the named files had before they were taken; only where hooks may change them.
     contents: Vec<(String, Vec<u8>)>,
+    /// The commit and the tree that were seen to differ.
+    differ: (Option<Oid>, Oid),
+    /// What the tree's own index had.
+    indexed: Indexed,
 }
 
 pub(crate) fn refuse(refused: Refused) -> Failure {
@@ -163,18 +171,19 @@ struct Job<'a> {
 impl Job<'_> {
     /// One attempt; nothing when others committed the same paths while it was prepared.
     fn round(&mut self, dirs: &GitDirs, retry: &Retry) -> Result<Option<Reply>, Failure> {
-        let branch = self.git.head_branch()?;
-        let (seen, head) = self.look(dirs, branch.as_deref())?;
+        let (branch, _) = self.stand()?;
+        let own = self.git.own_settings()?;
+        let Look { seen, head, indexed } = self.look(dirs, branch.as_deref(), &own)?;
         seen.admit().map_err(refuse)?;
         let paths = seen.changed;
         let request = self.request(&paths, head.as_ref())?;
         let permit = self.permit(&request)?;
         let beside = co_author(&self.git, dirs)?;
         let text = message::with_trailers(&self.wanted.message, &permit, beside.as_deref());
-        let hooks = Hooks::find(&self.git, &self.workspace.place.root, dirs)?;
+        let hooks = Hooks::find(&self.git, &self.workspace.place.root, dirs, &own)?;
         may_stop(self.workspace, "commit-begun");
         let spot = self.spot(branch, head)?;
-        let mut candidate = self.candidate(spot, &paths, !hooks.are_none())?;
+        let mut candidate = self.candidate(spot, &paths, !hooks.are_none(), (own, indexed))?;
         let diverted = candidate.diverted;
         may_stop(self.workspace, "commit-candidate");
         let (checkout, outcome) = match hooks.are_none() {
@@ -253,6 +262,7 @@ impl Job<'_> {
         spot: Spot,
         paths: &[String],
         keep_contents: bool,
+        (own, indexed): (Own, Indexed),
     ) -> Result<Candidate, Failure> {
         let Spot { branch, head, before, diverted } = spot;
         let root = &self.workspace.place.root;
@@ -263,18 +273,18 @@ impl Job<'_> {
             .filter_map(|path| Some((path.clone(), hooks::read_file(&root.join(path)).ok()?)));
         let contents = contents.collect();
         let index = self.git.index_of(head.as_ref())?;
-        self.git.take_files(&index, paths)?;
+        self.git.take_files(&index, paths, &own)?;
         let tree = self.git.tree_in(&index)?;
         let named: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
-        let differs = self.git.differs(head.as_ref(), &tree)?;
-        if let Some(other) = differs.iter().find(|path| !named.contains(path.as_str())) {
-            return Err(refuse(Refused::NotNamed { path: other.clone() }));
+        let entries = self.git.differs(head.as_ref(), &tree)?;
+        if let Some(other) = entries.iter().find(|one| !named.contains(one.path.as_str())) {
+            return Err(refuse(Refused::NotNamed { path: other.path.clone() }));
         }
-        if differs.is_empty() {
+        if entries.is_empty() {
             return Err(refuse(Refused::Nothing { named: true }));
         }
-        let (entries, _) = self.git.entries(Some(&index.file), &differs)?;
-        Ok(Candidate { branch, head, before, diverted, tree, entries, contents })
+        let differ = (head.clone(), tree.clone());
+        Ok(Candidate { branch, head, before, diverted, tree, entries, contents, differ, indexed })
     }
 
     fn tree(&self, head: Option<&Oid>, entries: &[Entry]) -> Result<Oid, Failure> {
@@ -299,7 +309,9 @@ impl Job<'_> {
             return Ok(None);
         }
         let head = candidate.head.as_ref();
-        if self.git.differs(head, &candidate.tree)?.is_empty() {
+        let (base, tree) = &candidate.differ;
+        let known = base.as_ref() == head && *tree == candidate.tree;
+        if !known && self.git.differs(head, &candidate.tree)?.is_empty() {
             return Err(refuse(Refused::Nothing { named: true }));
         }
         // Whoever claimed a path while the hooks ran is asked first.
@@ -308,7 +320,10 @@ impl Job<'_> {
         not_taken.extend(outcome.not_taken);
         may_stop(self.workspace, "commit-written-back");
         let paths: Vec<String> = candidate.entries.iter().map(|one| one.path.clone()).collect();
-        let (old, _) = self.git.entries(None, &paths)?;
+        let old = match candidate.indexed.still(&paths) {
+            Some(old) => old,
+            None => self.git.entries(None, &paths)?.0,
+        };
         lock.write(&self.new_index(dirs, &candidate.entries)?.file)?;
         may_stop(self.workspace, "commit-indexed");
         let text = message::tidied(&outcome.message);
@@ -317,7 +332,9 @@ impl Job<'_> {
         let made = self.made(&candidate, &commit, permit)?;
         let Candidate { branch, before, entries: new, .. } = candidate;
         let why = format!("commit: {}", text.lines().next().unwrap_or_default());
-        turn.intend(Some(Step {
+        // Went on while the commit was made; the intent says that the lock holds all of it.
+        lock.synced()?;
+        turn.intend(Step {
             ready: true,
             branch: branch.clone(),
             before: before.clone(),
@@ -325,7 +342,7 @@ impl Job<'_> {
             old,
             new,
             made: Some((made.clone(), retry.clone())),
-        }))?;
+        })?;
         may_stop(self.workspace, "commit-intended");
         match self.git.move_branch(branch.as_deref(), &commit, before.as_ref(), &why) {
             Ok(()) => {}
@@ -347,10 +364,19 @@ impl Job<'_> {
         Ok(Some(Reply { committed, changed_by_hooks, not_taken, landing, repaired }))
     }
 
+    /// What HEAD stands for and names. Git is asked only where files do not tell.
+    fn stand(&self) -> Result<(Option<String>, Option<Oid>), Failure> {
+        match self.workspace.place.stand() {
+            (branch, Head::Nothing) => Ok((branch, None)),
+            (branch, Head::Commit(oid)) => Ok((branch, Oid::parse(&oid))),
+            (_, Head::AskGit) => Ok((self.git.head_branch()?, self.git.head()?)),
+        }
+    }
+
     /// Is the candidate still upon what HEAD names? When others committed other paths meanwhile,
     /// it is put upon theirs; when they committed the same, all is to be done anew.
     fn still_fits(&mut self, candidate: &mut Candidate) -> Result<bool, Failure> {
-        let (branch, head) = (self.git.head_branch()?, self.git.head()?);
+        let (branch, head) = self.stand()?;
         if candidate.diverted {
             let Spot { branch, head, before, .. } = self.spot(branch, head)?;
             return Ok(branch == candidate.branch

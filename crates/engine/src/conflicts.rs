@@ -16,7 +16,7 @@ use baton_core::task::Task;
 use baton_core::view::{Query, get, scan};
 
 use crate::failure::Failure;
-use crate::git::{Git, Oid};
+use crate::git::{self, Git, Oid};
 use crate::trees::Clone;
 use crate::trees::looking::{self, Found as Tree, SESSIONS_MAX};
 use crate::workspace::Workspace;
@@ -25,11 +25,14 @@ use finding::{A, B};
 use memory::Memory;
 use pairs::{Ask, Sides};
 use standing::Snapshot;
+use unchanged::Settings;
 use watching::Changed;
 
 mod comparing;
+mod differing;
 pub mod finding;
 mod lines;
+mod listing;
 mod manifests;
 mod memory;
 mod pairs;
@@ -118,14 +121,24 @@ struct Scene {
     target: Option<(String, Oid)>,
     /// What each tree's session knew when it began, and where its task is.
     known: Vec<pairs::Known>,
+    /// Nothing when it cannot be said what git's answers depend on.
+    settings: Option<Settings>,
 }
 
 impl Scene {
     fn of(workspace: &mut Workspace, clone: &Clone) -> Result<Self, Failure> {
         let policy = crate::policy::in_force(workspace)?.and_then(|policy| policy.evidence.target);
-        let target = clone.git.target(policy.as_deref())?;
-        let target = target.and_then(|(name, tips)| Some((name, tips.into_iter().next()?)));
-        let mut trees = looking::all(workspace, clone)?;
+        // Each is a process or more, and none needs what another says.
+        let (target, settings, trees) = std::thread::scope(|scope| {
+            let target = scope.spawn(|| clone.git.target(policy.as_deref()));
+            let settings = scope.spawn(|| Settings::of(&clone.git));
+            let trees = looking::all(workspace, clone);
+            let lost = || git::Error::Unexpected { command: "rev-parse".to_owned() };
+            let target = target.join().unwrap_or_else(|_| Err(lost()));
+            (target, settings.join().unwrap_or_default(), trees)
+        });
+        let target = target?.and_then(|(name, tips)| Some((name, tips.into_iter().next()?)));
+        let mut trees = trees?;
         trees.retain(Tree::stands);
         trees.truncate(TREES_MAX);
         let live: Vec<Session> =
@@ -139,7 +152,7 @@ impl Scene {
         }
         let names = names_of(&trees, target.as_ref().map(|(name, _)| name.as_str()));
         let common = clone.dirs.common_dir.clone();
-        Ok(Self { common, trees, names, sessions, target, known })
+        Ok(Self { common, trees, names, sessions, target, known, settings })
     }
 
     fn compare(
@@ -148,7 +161,7 @@ impl Scene {
         changed: &Changed,
         memory: &mut Memory,
     ) -> Result<Conflicts, Failure> {
-        let snapshots = standing::read_all(git, &self.common, &self.trees, changed, memory)?;
+        let snapshots = standing::read_all(git, self, changed, memory)?;
         let mut conflicts = Conflicts {
             target: self.target.as_ref().map(|(name, _)| name.clone()),
             ..Conflicts::default()
@@ -215,10 +228,18 @@ impl Scene {
         }
         conflicts.merged = open.len();
         let wanted: Vec<&Ask> = open.iter().map(|number| &asks[*number].2).collect();
-        for (number, one) in open.iter().zip(Sides::new(git, &wanted)?.all()?) {
-            let ask = &asks[*number].2;
-            memory.put(&ask.a, &ask.b, &ask.about(), &one);
-            found.insert(*number, one);
+        let drivers = match &self.settings {
+            Some(settings) => settings.drivers.clone(),
+            None => git.own_drivers()?,
+        };
+        if !open.is_empty() {
+            let (merged, sides) = Sides::new(git, &wanted, &drivers, &memory.sides)?.all()?;
+            memory.sides = sides;
+            for (number, one) in open.iter().zip(merged) {
+                let ask = &asks[*number].2;
+                memory.put(&ask.a, &ask.b, &ask.about(), &one);
+                found.insert(*number, one);
+            }
         }
         for (number, (index, other, _)) in asks.iter().enumerate() {
             let found = found.remove(&number).unwrap_or_default();

@@ -7,6 +7,7 @@
 
 mod committing;
 mod hooks;
+mod index;
 mod judge;
 mod landing;
 mod merging;
@@ -15,6 +16,7 @@ mod read;
 mod remote;
 mod rescue;
 mod run;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod trees;
@@ -26,15 +28,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use committing::{Blob, Entry};
+pub use committing::{Blob, Entry, Own};
 pub use hooks::HooksPath;
+pub(crate) use index::{Index, Stamp};
 pub use landing::{Merged, Unmerged};
-pub use merging::{Clash, Difference, Landed, Work};
-pub(crate) use read::nested_repository;
+pub use merging::{Clash, Difference, Landed};
 pub use read::{Changed, Commit, Status};
+pub(crate) use read::{Setting, nested_repository, own_programs};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue};
 use run::Call;
+pub(crate) use snapshot::Asked;
+pub use snapshot::Work;
 pub use trees::{Kept, Linked, POOL};
 pub use write::{Author, PrivateIndex};
 

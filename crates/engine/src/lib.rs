@@ -39,6 +39,7 @@ pub mod overview;
 pub mod person;
 pub mod place;
 pub mod policy;
+pub mod priming;
 pub mod process;
 pub mod rescuing;
 pub mod resources;

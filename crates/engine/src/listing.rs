@@ -213,7 +213,11 @@ pub fn story(workspace: &mut Workspace, cwd: &Path, path: &str) -> Result<Story,
     Ok(Story { path: resource, now_held_by, chapters, commits })
 }
 
-fn chapters(workspace: &mut Workspace, resources: &[Resource]) -> Result<Vec<Chapter>, Failure> {
+/// What the journal tells of these, up to a limit; starts no git.
+pub(crate) fn chapters(
+    workspace: &mut Workspace,
+    resources: &[Resource],
+) -> Result<Vec<Chapter>, Failure> {
     let snapshot = workspace.store.snapshot()?;
     let mut chapters: Vec<Chapter> = Vec::new();
     let mut before = u64::MAX >> 1;

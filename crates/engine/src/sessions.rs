@@ -76,6 +76,7 @@ fn begin(
         name: wanted.name.clone(),
         client: wanted.client.clone(),
         client_session: wanted.client_session.clone(),
+        continues: wanted.continues,
         role: wanted.role.clone(),
         process,
         host: workspace.machine.host.clone(),

@@ -10,7 +10,7 @@ use baton_core::context::{Actor, Proof};
 use baton_core::id::SessionId;
 use baton_core::policy::Standing;
 use baton_core::refusal::Refusal;
-use baton_core::sessions::{Alias, PersonToken, Process};
+use baton_core::sessions::{self, Alias, PersonToken, Process};
 use baton_core::subagents;
 use baton_core::view::{Query, parse};
 
@@ -125,7 +125,7 @@ struct AliasKey {
 fn alias_keys(machine: &Machine, hints: &Hints) -> Result<Vec<AliasKey>, Failure> {
     let mut keys = Vec::new();
     let mut client = |client: &str, id: &str| {
-        keys.push(AliasKey { key: format!("client:{client}:{id}"), pid: 0 });
+        keys.push(AliasKey { key: sessions::client_alias(client, id), pid: 0 });
     };
     if let Some((name, id)) = &hints.client_session {
         client(name, id);

@@ -35,6 +35,8 @@ pub struct Workspace {
     pub machine: LazyCell<Machine, Box<dyn FnOnce() -> Machine + Send>>,
     pub tree: TreeId,
     pub store: Box<dyn Store>,
+    /// How long a decision waits for its turn.
+    pub patience: Duration,
 }
 
 /// What makes a retry harmless: the id, and what the request was.
@@ -70,7 +72,7 @@ impl Workspace {
         let tree = TreeId(place.tree_id()?.as_str().to_owned());
         let store = store::open(&place, &boot, address)?;
         let machine = LazyCell::new(machine_of(boot));
-        Ok(Self { place, machine, tree, store })
+        Ok(Self { place, machine, tree, store, patience: PATIENCE })
     }
 
     /// Reads with a rule that changes nothing.
@@ -93,7 +95,7 @@ impl Workspace {
         observed: Observed,
         rule: impl FnOnce(&dyn View, &Context) -> Result<(Vec<Event>, T), Refusal>,
     ) -> Result<T, Failure> {
-        let transaction = self.store.begin(PATIENCE)?;
+        let transaction = self.store.begin(self.patience)?;
         let state = transaction.state().clone();
         let context = context(&state, actor, observed, fresh()?);
         let mut overlay = Overlay::new(&*transaction);

@@ -87,8 +87,17 @@ pub(crate) fn release(desk: &mut Desk, wanted: &api::Release) -> Outcome {
             true => "nothing: nothing was held".to_owned(),
             false => render::resources(&released.released),
         };
-        let notices = notices_words(&released.notices, colour);
-        format!("{} {what}\n{notices}", paint("released", Paint::Green, colour))
+        let mut text = format!("{} {what}\n", paint("released", Paint::Green, colour));
+        for zone in &released.zones {
+            let _ = writeln!(
+                text,
+                "{} {} stays with branch {} until it has landed",
+                paint("held", Paint::Yellow, colour),
+                shown(&zone.zone.to_string()),
+                shown(&zone.branch)
+            );
+        }
+        text + &notices_words(&released.notices, colour)
     });
     Ok(ExitCode::SUCCESS)
 }

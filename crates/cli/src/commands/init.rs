@@ -221,7 +221,7 @@ fn choice(wanted: &Init) -> Result<Choice, Problem> {
             Some(id) => Ok(Choice::Join(id)),
             None => Err(Problem::usage(
                 format!(
-                    "{:?} is not the id of a workspace: 32 digits and letters a-f",
+                    "\"{}\" is not the id of a workspace: 32 digits and letters a-f",
                     shown(text)
                 ),
                 "baton init --json in a clone that belongs to it shows its id",

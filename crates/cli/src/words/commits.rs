@@ -91,7 +91,7 @@ fn of_paths(refused: &Refused) -> (String, String, Value) {
             format!("configure the filter {} in your own ~/.gitconfig", shown(filter)),
         ),
         Refused::NotUtf8 { lossy } => (
-            format!("{:?} is not UTF-8", shown(lossy)),
+            format!("\"{}\" is not UTF-8", shown(lossy)),
             "name the other files one by one".to_owned(),
         ),
         Refused::NotNamed { path } => (

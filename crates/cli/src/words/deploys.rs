@@ -23,7 +23,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
                 true => "write [deploy.TARGET] in baton.toml; a person runs baton trust".to_owned(),
                 false => format!("name one of: {}", known.join(", ")),
             };
-            let message = format!("baton.toml in force has no target {:?}", shown(target));
+            let message = format!("baton.toml in force has no target \"{}\"", shown(target));
             (message, next, json!({ "known": known }))
         }
         Refused::Running(deploy) => (

@@ -18,7 +18,9 @@ pub(super) fn unproven(task: &Brief, missing: &[Missing]) -> (String, String, Va
 
 fn sentence(missing: &Missing) -> String {
     match missing {
-        Missing::Commit { named: Some(named) } => format!("there is no commit {:?}", shown(named)),
+        Missing::Commit { named: Some(named) } => {
+            format!("there is no commit \"{}\"", shown(named))
+        }
         Missing::Commit { named: None } => "there is no commit".to_owned(),
         Missing::Uncommitted { paths } => format!("not committed: {}", listed(paths)),
         Missing::Elsewhere { commit } => {

@@ -49,7 +49,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             json!({}),
         ),
         Refused::NoVotes { subject } => (
-            format!("nobody voted on {:?}", shown(subject)),
+            format!("nobody voted on \"{}\"", shown(subject)),
             "baton vote SUBJECT VALUE --why 'your reason'".to_owned(),
             json!({ "subject": subject }),
         ),
@@ -81,7 +81,7 @@ fn unknown(gate: &str, near: &[Brief]) -> (String, String, Value) {
         false => format!("; open: {}", names.join(", ")),
     };
     let next = "baton gate list".to_owned();
-    (format!("there is no gate {:?}{open}", shown(gate)), next, json!({ "near": near }))
+    (format!("there is no gate \"{}\"{open}", shown(gate)), next, json!({ "near": near }))
 }
 
 fn which_option(

@@ -21,7 +21,7 @@ pub(super) fn of(refused: &Refused) -> Words {
                 true => String::new(),
                 false => format!("; there is {}", names.join(", ")),
             };
-            let message = format!("there is no handoff {:?}{meant}", shown(handoff));
+            let message = format!("there is no handoff \"{}\"{meant}", shown(handoff));
             (message, "baton handoff list".to_owned(), json!({ "near": near }))
         }
         Refused::Incomplete { task, missing } => incomplete(task, missing),

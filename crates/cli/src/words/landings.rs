@@ -15,7 +15,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             json!({}),
         ),
         Refused::NoBranch { branch } => (
-            format!("there is no branch {:?}", shown(branch)),
+            format!("there is no branch \"{}\"", shown(branch)),
             "git branch --list".to_owned(),
             json!({ "branch": branch }),
         ),
@@ -77,7 +77,7 @@ fn by_claims(refused: &Refused) -> (String, String, Value) {
 fn in_line(refused: &Refused) -> (String, String, Value) {
     match refused {
         Refused::Unknown { landing, near } => (
-            format!("there is no landing {:?}", shown(landing)),
+            format!("there is no landing \"{}\"", shown(landing)),
             "baton queue list --all".to_owned(),
             json!({ "landing": landing, "near": near }),
         ),

@@ -39,7 +39,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             json!({ "to": to }),
         ),
         Refused::Unknown { given } => (
-            format!("there is no suggestion {:?}", shown(given)),
+            format!("there is no suggestion \"{}\"", shown(given)),
             "baton suggestions --all".to_owned(),
             json!({}),
         ),

@@ -10,12 +10,12 @@ use crate::render::shown;
 pub(super) fn of(refused: &Refused) -> (String, String, Value) {
     match refused {
         Refused::NoRemote { remote } => (
-            format!("there is no remote {:?}", shown(remote)),
+            format!("there is no remote \"{}\"", shown(remote)),
             "git remote -v, then baton sync --remote NAME".to_owned(),
             json!({ "remote": remote }),
         ),
         Refused::BadBranch { branch } => (
-            format!("{:?} is no name of a branch", shown(branch)),
+            format!("\"{}\" is no name of a branch", shown(branch)),
             "baton sync --branch main".to_owned(),
             json!({ "branch": branch }),
         ),

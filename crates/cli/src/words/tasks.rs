@@ -22,7 +22,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             review(refused)
         }
         Refused::NoCommit { commit } => (
-            format!("there is no commit {:?} here", shown(commit)),
+            format!("there is no commit \"{}\" here", shown(commit)),
             "git log --oneline, to see what there is".to_owned(),
             json!({ "commit": commit }),
         ),
@@ -62,7 +62,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
                 Some(task) => (named(task), format!("baton task show {}", task.task)),
                 None => ("two of the parts".to_owned(), "give each part its own key".to_owned()),
             };
-            let message = format!("{:?} is the key of {whose}: one key is one task", shown(key));
+            let message = format!("\"{}\" is the key of {whose}: one key is one task", shown(key));
             (message, next, json!({ "key": key, "task": task }))
         }
         Refused::Unproven { task, missing } => evidence::unproven(task, missing),
@@ -229,7 +229,7 @@ fn unknown(task: &str, near: &[Brief]) -> (String, String, Value) {
         Some(first) => format!("baton task show {}", first.task),
         None => "baton task list".to_owned(),
     };
-    (format!("there is no task {:?}{meant}", shown(task)), next, json!({ "near": near }))
+    (format!("there is no task \"{}\"{meant}", shown(task)), next, json!({ "near": near }))
 }
 
 fn nothing_ready(nothing: &Nothing) -> (String, String, Value) {

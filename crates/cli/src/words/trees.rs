@@ -33,7 +33,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             (message, next.replace("TREE", &word(path)), json!({ "path": path, "because": keep }))
         }
         Refused::Unknown { given } => (
-            format!("there is no {:?} here, or more than one", shown(given)),
+            format!("there is no \"{}\" here, or more than one", shown(given)),
             "baton worktree list, or baton rescue list".to_owned(),
             json!({}),
         ),
@@ -53,7 +53,7 @@ pub(super) fn of(refused: &Refused) -> (String, String, Value) {
             json!({}),
         ),
         Refused::BadName { given } => (
-            format!("{:?} cannot be used as a name", shown(given)),
+            format!("\"{}\" cannot be used as a name", shown(given)),
             "use lower-case letters, digits and dashes".to_owned(),
             json!({}),
         ),

@@ -214,10 +214,14 @@ fn lost_notice(gone: &Claim, to: &Holder, context: &Context, ordinal: usize) -> 
 
 /// A notice to the holder of `claim`.
 pub(super) fn notice(claim: &Claim, news: News, context: &Context, ordinal: usize) -> Event {
+    notice_to(&claim.hold.holder, news, context, ordinal)
+}
+
+pub(super) fn notice_to(holder: &Holder, news: News, context: &Context, ordinal: usize) -> Event {
     let notice = Notice {
         notice: NoticeId::fresh(&context.fresh, self::ordinal(ordinal)),
-        to: claim.hold.holder.session.clone(),
-        agent: claim.hold.holder.agent.clone(),
+        to: holder.session.clone(),
+        agent: holder.agent.clone(),
         at: context.now,
         news,
     };

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::granting::{Terms, changed, grant, notice, settle};
+use super::granting::{Terms, changed, grant, notice, notice_to, settle};
 use super::{REASON_BYTES_MAX, obstacles};
 use crate::claim::{self, Claim, Holder};
 use crate::context::{Actor, Context};
@@ -51,6 +51,9 @@ pub struct Released {
     pub released: Vec<Resource>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Serial zones that stay with a branch until that has landed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<ZoneHold>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
 }
@@ -119,14 +122,20 @@ pub fn release(
     let Own { caller, policy, claims } = own_claims(view, which, context)?;
     fence(&claims, token)?;
     let mut events = Vec::new();
-    let mut released = Vec::new();
+    let (mut released, mut zones) = (Vec::new(), Vec::new());
     for claim in &claims {
         let (gone, kept) = part(claim, which, &policy);
         if gone.is_empty() {
             continue;
         }
-        let shown = |held: &&Resource| !is_serial_zone(held) || which.names(held);
+        let bonds = serial::bonds(view, &gone)?;
+        // Where everything is let go, a zone that stays with its branch is not told as let go.
+        let stays = |held: &Resource| {
+            matches!(which, Which::All) && bonds.iter().any(|bond| bond.zone.overlaps(held))
+        };
+        let shown = |held: &&Resource| !is_serial_zone(held) || which.names(held) && !stays(held);
         released.extend(gone.iter().filter(shown).cloned());
+        zones.extend(bonds);
         events.push(match kept.is_empty() {
             false => claim.narrows(kept, gone, context),
             true => {
@@ -142,7 +151,7 @@ pub fn release(
     let changed = changed(&events);
     events.extend(caller.activity(context, &changed.iter().collect::<Vec<_>>()));
     let commit = commit.map(str::to_owned);
-    Ok((events, Released { released, commit, notices: caller.notices }))
+    Ok((events, Released { released, commit, zones, notices: caller.notices }))
 }
 
 /// What of a claim is let go, and what is kept. The name of a serial zone goes with the last of
@@ -330,6 +339,16 @@ pub fn ask(
         if !asked.contains(holder) {
             asked.push(holder.clone());
         }
+    }
+    // A zone that waits for a landing is its holder's, with a claim or without.
+    for bound in serial::reached(&scene, resources) {
+        if asked.contains(&bound.holder) || !by.competes_with(&bound.holder) {
+            continue;
+        }
+        let (by, why) = (by.clone(), why.to_owned());
+        let news = News::Asked { by, resources: vec![bound.zone], why };
+        events.push(notice_to(&bound.holder, news, context, events.len()));
+        asked.push(bound.holder);
     }
     if asked.is_empty() {
         let resource = resources[0].to_string();

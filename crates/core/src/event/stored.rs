@@ -97,6 +97,7 @@ kinds! {
     LeftoversTold "leftovers_told" Claim Process,
     ZoneHeld "zone_held" Claim Power,
     ZoneFreed "zone_freed" Claim Power,
+    HoldBreached "hold_breached" Claim Power,
     WaitQueued "wait_queued" Waiting Process,
     WaitRenewed "wait_renewed" Waiting Process,
     WaitEnded "wait_ended" Waiting Process,

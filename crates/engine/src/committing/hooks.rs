@@ -19,7 +19,7 @@ use baton_core::commits::Refused;
 use super::lock::cannot;
 use super::{Candidate, refuse};
 use crate::failure::Failure;
-use crate::git::{Entry, Git, Oid};
+use crate::git::{Entry, Git, Oid, Own};
 use crate::place::{GitDirs, STORE_IN_GIT};
 use crate::wiring::git_hooks;
 
@@ -44,10 +44,11 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    pub(super) fn find(git: &Git, root: &Path, dirs: &GitDirs) -> Result<Self, Failure> {
+    pub(super) fn find(git: &Git, root: &Path, dirs: &GitDirs, own: &Own) -> Result<Self, Failure> {
+        let configured = if own.has_hooks_path { git.hooks_path()? } else { None };
         // Baton's own hooks only pass on to these, and what they judge is judged here already.
         let store = dirs.common_dir.join(STORE_IN_GIT);
-        let folder = match git_hooks::theirs(&store, git.hooks_path()?)? {
+        let folder = match git_hooks::theirs(&store, configured)? {
             Some(configured) => root.join(configured),
             None => dirs.common_dir.join("hooks"),
         };

@@ -1,13 +1,14 @@
 //! Whose turn it is to write a tree's index, and what was begun.
 //!
 //! Owns git's `index.lock`, the turn among Baton's own commits, and the intent. The lock is a hard
-//! link to a file that the intent names beforehand: after a death at any point it can be told
+//! link to a file of ours that is there before it: after a death at any point it can be told
 //! whether a lock that lies there is ours. Invariant: a lock that is not ours is never removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use baton_core::commits::{Made, Refused};
@@ -30,6 +31,7 @@ const TURN: &str = "baton-commit.lock";
 const INTENT: &str = "baton-commit.json";
 const TEMPORARY: &str = "baton-index";
 const VERSION: u32 = 1;
+const NOT_WRITTEN: &str = "the new index cannot be written";
 
 /// What is about to happen, on disk before it does.
 #[derive(Debug, Serialize, Deserialize)]
@@ -118,8 +120,8 @@ impl Turn {
     }
 
     /// On disk, whole, before anything follows from it.
-    pub(super) fn intend(&self, step: Option<Step>) -> Result<(), Failure> {
-        self.write_intent(&Intent { version: VERSION, step, pull: None })
+    pub(super) fn intend(&self, step: Step) -> Result<(), Failure> {
+        self.write_intent(&Intent { version: VERSION, step: Some(step), pull: None })
     }
 
     pub(crate) fn intend_pull(&self, pull: Pull) -> Result<(), Failure> {
@@ -150,11 +152,17 @@ impl Turn {
         remove(&temporary)?;
         let made = OpenOptions::new().write(true).create_new(true).open(&temporary);
         let file = made.map_err(cannot(doing, &temporary))?;
-        self.intend(step.cloned())?;
+        // Where nothing is decided yet, the file alone tells whose lock it is.
+        if let Some(step) = step {
+            self.intend(step.clone())?;
+        }
         let deadline = Instant::now() + INDEX_PATIENCE;
         loop {
             match fs::hard_link(&temporary, &lock) {
-                Ok(()) => return Ok(IndexLock { turn: self, file, left: step.is_some() }),
+                Ok(()) => {
+                    let (syncing, left) = (None, step.is_some());
+                    return Ok(IndexLock { turn: self, file, syncing, left });
+                }
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                     give_up()?;
                     return Err(cannot(doing, &lock)(error));
@@ -166,6 +174,11 @@ impl Turn {
                 Err(_) => std::thread::sleep(LOOKED_FOR_EVERY),
             }
         }
+    }
+
+    /// Did somebody who is gone come as far as taking git's lock, or nearly?
+    pub(super) fn was_locking(&self) -> bool {
+        fs::symlink_metadata(self.path(TEMPORARY)).is_ok()
     }
 
     /// Is the lock that lies there the one that was made for what was begun?
@@ -213,19 +226,30 @@ impl Turn {
 pub(super) struct IndexLock<'a> {
     turn: &'a Turn,
     file: File,
+    /// What was written goes to disk meanwhile.
+    syncing: Option<JoinHandle<std::io::Result<()>>>,
     left: bool,
 }
 
 impl IndexLock<'_> {
-    /// The index as it is to be, in the lock and safe on disk.
+    /// The index as it is to be, in the lock. It is safe on disk only after `synced`.
     pub(super) fn write(&mut self, index: &Path) -> Result<(), Failure> {
-        let doing = "the new index cannot be written";
-        let content = fs::read(index).map_err(cannot(doing, index))?;
-        let written = self.file.write_all(&content).and_then(|()| self.file.sync_all());
-        written.map_err(cannot(doing, &self.turn.path("index.lock")))
+        let content = fs::read(index).map_err(cannot(NOT_WRITTEN, index))?;
+        let written = self.file.write_all(&content).and_then(|()| self.file.try_clone());
+        let file = written.map_err(cannot(NOT_WRITTEN, &self.turn.path("index.lock")))?;
+        self.syncing = Some(std::thread::spawn(move || file.sync_all()));
+        Ok(())
     }
 
-    pub(super) fn put(self) -> Result<(), Failure> {
+    /// Waits until what was written is safe on disk.
+    pub(super) fn synced(&mut self) -> Result<(), Failure> {
+        let Some(syncing) = self.syncing.take() else { return Ok(()) };
+        let ended = syncing.join().unwrap_or_else(|_| self.file.sync_all());
+        ended.map_err(cannot(NOT_WRITTEN, &self.turn.path("index.lock")))
+    }
+
+    pub(super) fn put(mut self) -> Result<(), Failure> {
+        self.synced()?;
         let turn = self.turn;
         self.leave();
         turn.put_index()

@@ -14,9 +14,10 @@ use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::view::scan;
 
+use super::indexed::Indexed;
 use super::{Job, refuse};
 use crate::failure::Failure;
-use crate::git::{self, Oid, nested_repository};
+use crate::git::{self, Changed, Oid, Own, nested_repository};
 use crate::place::GitDirs;
 use crate::place::identity::{Kind, resolve};
 
@@ -36,28 +37,38 @@ pub(crate) fn in_progress(dirs: &GitDirs) -> Option<&'static str> {
     IN_PROGRESS.iter().find(|(file, _)| at(file)).map(|(_, what)| *what)
 }
 
+/// The tree and the named paths, as they are.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) seen: Seen,
+    pub(super) head: Option<Oid>,
+    pub(super) indexed: Indexed,
+}
+
 impl Job<'_> {
     /// The tree and the named paths, as they are.
     pub(super) fn look(
         &mut self,
         dirs: &GitDirs,
         branch: Option<&str>,
-    ) -> Result<(Seen, Option<Oid>), Failure> {
+        own: &Own,
+    ) -> Result<Look, Failure> {
+        let mut indexed = Indexed::begin(&dirs.git_dir);
         let mut seen = Seen { named: !self.wanted.paths.is_empty(), ..Seen::default() };
         seen.in_progress = in_progress(dirs);
         seen.checked_out = branch.and_then(|branch| elsewhere(dirs, branch));
         if seen.in_progress.is_some() || seen.checked_out.is_some() {
-            return Ok((seen, None));
+            return Ok(Look { seen, head: None, indexed });
         }
         let asked = match seen.named {
             true => self.named(&mut seen)?,
             false => self.claimed()?,
         };
         if !seen.elsewhere.is_empty() || asked.is_empty() {
-            return Ok((seen, None));
+            return Ok(Look { seen, head: None, indexed });
         }
         let prefixes: Vec<String> = asked.iter().map(|(prefix, _)| prefix.clone()).collect();
-        let status = self.git.status(&prefixes).map_err(not_utf8)?;
+        let status = self.git.status_without(&prefixes, &own.filters).map_err(not_utf8)?;
         let root = self.workspace.place.root.clone();
         let named = seen.named;
         // A name is taken letter by letter: what differs in case was not named.
@@ -66,20 +77,28 @@ impl Job<'_> {
             Ok(path) => asked.iter().any(|(_, resource)| resource.overlaps(&path)),
             Err(_) => false,
         };
-        let own = status.paths().into_iter().filter(|path| meant(path));
+        let mut changed = status.changed;
+        changed.retain(|one| meant(&one.path));
         // A repository within this one has its own commits.
-        let own = own.filter(|path| nested_repository(&root, path).is_none());
-        seen.changed = own.map(str::to_owned).collect();
+        changed.retain(|one| nested_repository(&root, &one.path).is_none());
+        seen.changed = changed.iter().map(|one| one.path.clone()).collect();
         let head = match status.head {
             Some(head) => head,
             None => self.git.head()?,
         };
-        self.judge_paths(&mut seen, &prefixes)?;
-        Ok((seen, head))
+        self.judge_paths(&mut seen, &prefixes, &changed, own)?;
+        indexed.learn(&changed);
+        Ok(Look { seen, head, indexed })
     }
 
     /// What is wrong with single paths.
-    fn judge_paths(&self, seen: &mut Seen, prefixes: &[String]) -> Result<(), Failure> {
+    fn judge_paths(
+        &self,
+        seen: &mut Seen,
+        prefixes: &[String],
+        changed: &[Changed],
+        own: &Own,
+    ) -> Result<(), Failure> {
         let root = &self.workspace.place.root;
         let quiet = |prefix: &&String| !seen.changed.iter().any(|path| is_below(path, prefix));
         let quiet: Vec<String> = prefixes.iter().filter(quiet).cloned().collect();
@@ -98,12 +117,12 @@ impl Job<'_> {
         if seen.changed.is_empty() {
             return Ok(());
         }
-        let (entries, unmerged) = self.git.entries(None, &seen.changed)?;
-        seen.unmerged = unmerged;
-        let added = entries.iter().filter(|entry| entry.blob.is_none());
-        let added: Vec<&str> = added.map(|entry| entry.path.as_str()).collect();
+        let unmerged = changed.iter().filter(|one| one.unmerged);
+        seen.unmerged = unmerged.map(|one| one.path.clone()).collect();
+        let added = changed.iter().filter(|one| !matches!(one.indexed, Some(Some(_))));
+        let added: Vec<&str> = added.map(|one| one.path.as_str()).collect();
         seen.colliding = self.colliding(&added)?;
-        seen.filtered = self.git.own_filtered(&seen.changed)?;
+        seen.filtered = self.git.own_filtered(&seen.changed, &own.filters)?;
         Ok(())
     }
 

@@ -20,7 +20,14 @@ pub(crate) fn run(workspace: &mut Workspace, turn: &Turn) -> Result<bool, Failur
 
 /// The same for any tree of the clone, by its root.
 pub(crate) fn run_in(workspace: &mut Workspace, root: &Path, turn: &Turn) -> Result<bool, Failure> {
-    let Some(intent) = turn.begun()? else { return Ok(false) };
+    let Some(intent) = turn.begun()? else {
+        let locking = turn.was_locking();
+        if locking {
+            turn.unlock()?;
+            turn.forget()?;
+        }
+        return Ok(locking);
+    };
     if let Some(pull) = intent.pull {
         let git = Git::in_tree(root)?;
         // Moving the files is the same when it was done before. Where it cannot be done any more

@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::finding::Found;
+use super::sides::Kept;
 use super::standing::Stood;
 use crate::git::Oid;
 
 /// Raised when findings are looked for in another way: older ones are then looked for anew.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// A larger file is not ours.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const FOLDER: &str = "conflicts";
@@ -41,14 +42,13 @@ pub(super) struct Memory {
     /// By folder: how a tree stood when it was last read. Only as long as somebody watches it.
     #[serde(skip)]
     pub(super) stood: BTreeMap<PathBuf, Stood>,
+    /// What the last look read. Only as long as somebody looks again.
+    #[serde(skip)]
+    pub(super) sides: Kept,
     #[serde(skip)]
     used: BTreeMap<String, Found>,
     #[serde(skip)]
     changed: bool,
-    /// There was nothing to remember. A first look takes no marks: they cost as much as a look, and
-    /// only whoever looks again has use for them.
-    #[serde(skip)]
-    pub(super) first: bool,
 }
 
 impl Memory {
@@ -57,11 +57,10 @@ impl Memory {
     }
 
     pub(super) fn load(common_dir: &Path) -> Self {
-        let first = || Self { first: true, ..Self::empty() };
-        let Some(text) = read(&file(common_dir)) else { return first() };
+        let Some(text) = read(&file(common_dir)) else { return Self::empty() };
         match serde_json::from_slice::<Self>(&text) {
             Ok(memory) if memory.version == VERSION => memory,
-            _ => first(),
+            _ => Self::empty(),
         }
     }
 

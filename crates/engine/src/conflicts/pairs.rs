@@ -4,11 +4,12 @@
 //! them. Which texts mean what is decided in the modules beside this one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use baton_core::resource::Resource;
 
 use super::finding::{Clashing, Found};
-use super::sides::{FILES_READ_MAX, Library, Side, is_read};
+use super::sides::{FILES_READ_MAX, Kept, Library, Side, is_read};
 use super::{comparing, lines, undo};
 use crate::failure::Failure;
 use crate::git::{Clash, Difference, Git, Oid};
@@ -18,6 +19,8 @@ type Change = ((Oid, Oid), Vec<Difference>);
 
 /// Files that are read for their lines; of larger ones only the name is told.
 pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Merges that are worth a process of their own.
+const SHARE_MIN: usize = 32;
 /// A NUL within so many bytes means that it is no text.
 const TEXT_BYTES_TRIED: usize = 8_000;
 
@@ -51,12 +54,21 @@ impl Ask {
 pub(super) struct Sides<'a> {
     git: &'a Git,
     asks: &'a [&'a Ask],
+    /// Merge drivers of the repository itself, which never run.
+    drivers: &'a [String],
+    /// Sides that were read before.
+    kept: &'a Kept,
     /// Where each pair parts.
     bases: Vec<Option<Oid>>,
 }
 
 impl<'a> Sides<'a> {
-    pub(super) fn new(git: &'a Git, asks: &'a [&'a Ask]) -> Result<Self, Failure> {
+    pub(super) fn new(
+        git: &'a Git,
+        asks: &'a [&'a Ask],
+        drivers: &'a [String],
+        kept: &'a Kept,
+    ) -> Result<Self, Failure> {
         let mut tips: Vec<Oid> = asks.iter().flat_map(|ask| [&ask.a, &ask.b]).cloned().collect();
         tips.sort_unstable();
         tips.dedup();
@@ -65,18 +77,19 @@ impl<'a> Sides<'a> {
             asks.iter().map(|ask| (place(&ask.a), place(&ask.b))).collect();
         let found = git.bases(&tips, &wanted.iter().copied().collect::<BTreeSet<_>>())?;
         let bases = wanted.iter().map(|pair| found.get(pair).cloned().flatten()).collect();
-        Ok(Self { git, asks, bases })
+        Ok(Self { git, asks, drivers, kept, bases })
     }
 
-    /// What was found between each.
-    pub(super) fn all(&self) -> Result<Vec<Found>, Failure> {
-        let mut all: Vec<Found> = self.merges()?;
-        let (changes, mut library) = self.changes()?;
-        let mut sides: BTreeMap<(Oid, Oid), Side> = BTreeMap::new();
-        for (pair, differences) in changes {
-            let side = Side::of(&differences, &mut library);
-            sides.insert(pair, side);
-        }
+    /// What was found between each, and the sides that were read for it.
+    pub(super) fn all(&self) -> Result<(Vec<Found>, Kept), Failure> {
+        // What git calls clean is looked for while git merges.
+        let (merged, sides) = std::thread::scope(|scope| {
+            let merging = scope.spawn(|| self.merges());
+            let sides = self.sides();
+            let lost = || crate::git::Error::Unexpected { command: "merge-tree".to_owned() };
+            (merging.join().unwrap_or_else(|_| Err(lost().into())), sides)
+        });
+        let (mut all, sides) = (merged?, sides?);
         for (number, found) in all.iter_mut().enumerate() {
             let ask = self.asks[number];
             if let Some(base) = self.bases[number].as_ref().filter(|_| !self.one_sided(number)) {
@@ -89,11 +102,11 @@ impl<'a> Sides<'a> {
                 self.undo(number, known, found)?;
             }
         }
-        Ok(all)
+        Ok((all, sides))
     }
 
-    /// What every side changed, and the texts that are read of it.
-    fn changes(&self) -> Result<(Vec<Change>, Library), Failure> {
+    /// What every side gained and lost, by where it began and what it is.
+    fn sides(&self) -> Result<Kept, Failure> {
         let mut pairs: BTreeSet<(Oid, Oid)> = BTreeSet::new();
         for number in (0..self.asks.len()).filter(|number| !self.one_sided(*number)) {
             let ask = self.asks[number];
@@ -101,7 +114,23 @@ impl<'a> Sides<'a> {
                 pairs.extend([&ask.a, &ask.b].map(|tip| (base.clone(), tip.clone())));
             }
         }
-        let pairs: Vec<(Oid, Oid)> = pairs.into_iter().collect();
+        let mut sides = Kept::new();
+        let mut unread: Vec<(Oid, Oid)> = Vec::new();
+        for pair in pairs {
+            match self.kept.get(&pair) {
+                Some(known) => drop(sides.insert(pair, known.clone())),
+                None => unread.push(pair),
+            }
+        }
+        let (changes, mut library) = self.changes(unread)?;
+        for (pair, differences) in changes {
+            sides.insert(pair, Arc::new(Side::of(&differences, &mut library)));
+        }
+        Ok(sides)
+    }
+
+    /// What every side changed, and the texts that are read of it.
+    fn changes(&self, pairs: Vec<(Oid, Oid)>) -> Result<(Vec<Change>, Library), Failure> {
         let found = self.git.differences(&pairs)?;
         let read = found
             .iter()
@@ -141,7 +170,9 @@ impl<'a> Sides<'a> {
             .map(|number| (self.asks[*number].a.clone(), self.asks[*number].b.clone()))
             .collect();
         let mut clashes: BTreeMap<usize, Vec<Clash>> = BTreeMap::new();
-        for (number, merged) in open.into_iter().zip(merge_side_by_side(self.git, &pairs)?) {
+        for (number, merged) in
+            open.into_iter().zip(merge_side_by_side(self.git, &pairs, self.drivers)?)
+        {
             clashes.insert(number, merged);
         }
         let blobs = clashes.values().flatten().flat_map(|clash| clash.blobs.iter().flatten());
@@ -156,12 +187,18 @@ impl<'a> Sides<'a> {
 }
 
 /// Merges the pairs in as many processes as there are cores.
-fn merge_side_by_side(git: &Git, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<Clash>>, Failure> {
+fn merge_side_by_side(
+    git: &Git,
+    pairs: &[(Oid, Oid)],
+    drivers: &[String],
+) -> Result<Vec<Vec<Clash>>, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = pairs.len().div_ceil(threads).max(16);
+    let share = pairs.len().div_ceil(threads).max(SHARE_MIN);
     let parts: Vec<_> = std::thread::scope(|scope| {
-        let started: Vec<_> =
-            pairs.chunks(share).map(|part| scope.spawn(move || git.merge_many(part))).collect();
+        let started: Vec<_> = pairs
+            .chunks(share)
+            .map(|part| scope.spawn(move || git.merge_many(part, drivers)))
+            .collect();
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
     });
     let mut merged = Vec::with_capacity(pairs.len());

@@ -5,7 +5,7 @@
 //! once. It compares nothing with another side.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::lines;
 use super::manifests;
@@ -53,8 +53,11 @@ pub(super) struct Side {
     /// By manifest and package; the body is the version.
     pub(super) packages: Vec<((String, String), Gained)>,
     /// What each file with new calls defines itself, and its text.
-    pub(super) callers: BTreeMap<String, (BTreeSet<String>, Rc<str>)>,
+    pub(super) callers: BTreeMap<String, (BTreeSet<String>, Arc<str>)>,
 }
+
+/// Sides by where they began and what they are: both are commits, so a side never changes.
+pub(super) type Kept = BTreeMap<(Oid, Oid), Arc<Side>>;
 
 /// Is anything read from such a file?
 pub(super) fn is_read(path: &str) -> bool {
@@ -65,8 +68,8 @@ pub(super) fn is_read(path: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Library {
     pub(super) blobs: BTreeMap<Oid, Vec<u8>>,
-    texts: BTreeMap<Oid, Option<Rc<str>>>,
-    readings: BTreeMap<(Oid, String), Rc<Reading>>,
+    texts: BTreeMap<Oid, Option<Arc<str>>>,
+    readings: BTreeMap<(Oid, String), Arc<Reading>>,
 }
 
 impl Library {
@@ -74,20 +77,20 @@ impl Library {
         Self { blobs, ..Self::default() }
     }
 
-    pub(super) fn text(&mut self, blob: Option<&Oid>) -> Option<Rc<str>> {
+    pub(super) fn text(&mut self, blob: Option<&Oid>) -> Option<Arc<str>> {
         let blob = blob?;
         if let Some(known) = self.texts.get(blob) {
             return known.clone();
         }
-        let text = self.blobs.get(blob).and_then(|bytes| readable(bytes)).map(Rc::from);
+        let text = self.blobs.get(blob).and_then(|bytes| readable(bytes)).map(Arc::from);
         self.texts.insert(blob.clone(), text.clone());
         text
     }
 
-    pub(super) fn reading(&mut self, path: &str, blob: Option<&Oid>) -> Rc<Reading> {
-        let (Some(oid), Some(text)) = (blob, self.text(blob)) else { return Rc::default() };
+    pub(super) fn reading(&mut self, path: &str, blob: Option<&Oid>) -> Arc<Reading> {
+        let (Some(oid), Some(text)) = (blob, self.text(blob)) else { return Arc::default() };
         let extension = path.rsplit('.').next().unwrap_or_default().to_owned();
-        let read = || Rc::new(reading::read(path, &text));
+        let read = || Arc::new(reading::read(path, &text));
         self.readings.entry((oid.clone(), extension)).or_insert_with(read).clone()
     }
 }
@@ -158,7 +161,7 @@ impl Side {
         library: &mut Library,
     ) {
         let Some(text) = library.text(one.after.as_ref()) else { return };
-        let old = library.text(one.before.as_ref()).unwrap_or_else(|| Rc::from(""));
+        let old = library.text(one.before.as_ref()).unwrap_or_else(|| Arc::from(""));
         let hunks = lines::diff(&lines::split(&old), &lines::split(&text));
         let is_new =
             |line: usize| hunks.iter().any(|hunk| hunk.after.contains(&line.saturating_sub(1)));
@@ -185,7 +188,7 @@ impl Side {
     /// What manifests and style sheets gained.
     fn plain(&mut self, one: &Difference, library: &mut Library) {
         let text = |blob: Option<&Oid>, library: &mut Library| {
-            library.text(blob).unwrap_or_else(|| Rc::from(""))
+            library.text(blob).unwrap_or_else(|| Arc::from(""))
         };
         let (old, new) = (text(one.before.as_ref(), library), text(one.after.as_ref(), library));
         if manifests::is_style(&one.path) {

@@ -265,6 +265,56 @@ fn one_route_for_two_things_is_found_across_files() {
     assert_eq!(between(&other, &[("b.js", "", "app.get('/x', two);\n")]), Found::default());
 }
 
+fn typescript(name: &str, x: &str) -> String {
+    format!(
+        "export function {name}({x}: number[]): number {{
+  let t{x} = 0;
+  for (const one of {x}) {{
+    if (one > 10) {{ t{x} += one * 2; }} else {{ t{x} -= Math.min(one, 3); }}
+  }}
+  console.log('done', t{x});
+  return Math.max(t{x}, 1);
+}}
+"
+    )
+}
+
+fn go(name: &str, x: &str) -> String {
+    format!(
+        "package p
+
+func {name}({x} []int) int {{
+    t{x} := 0
+    for _, one := range {x} {{
+        if one > 10 {{
+            t{x} += one * 2
+        }} else {{
+            t{x} -= min(one, 3)
+        }}
+    }}
+    log.Println(\"done\", t{x})
+    return max(t{x}, 1)
+}}
+"
+    )
+}
+
+fn java(name: &str, x: &str) -> String {
+    format!(
+        "class Sums {{
+    static int {name}(int[] {x}) {{
+        int t{x} = 0;
+        for (int one : {x}) {{
+            if (one > 10) {{ t{x} += one * 2; }} else {{ t{x} -= Math.min(one, 3); }}
+        }}
+        System.out.println(t{x});
+        return Math.max(t{x}, 1);
+    }}
+}}
+"
+    )
+}
+
 #[test]
 fn nearly_the_same_function_is_found_whatever_its_names() {
     let rust = |name: &str, x: &str| {
@@ -301,6 +351,20 @@ fn nearly_the_same_function_is_found_whatever_its_names() {
     let (one_py, two_py) = (python("group", "rows"), python("by_id", "items"));
     let found = between(&[("a.py", "", &one_py)], &[("b.py", "", &two_py)]);
     assert_eq!(found.duplicates.len(), 1, "{found:?}");
+    for (one, a, two, b) in [
+        ("a.ts", typescript("total", "rows"), "b.tsx", typescript("sumUp", "values")),
+        ("a.go", go("Total", "rows"), "b.go", go("SumUp", "values")),
+        ("A.java", java("total", "rows"), "B.java", java("sumUp", "values")),
+    ] {
+        let found = between(&[(one, "", &a)], &[(two, "", &b)]);
+        assert_eq!(found.duplicates.len(), 1, "{one}: {found:?}");
+        let same = &found.duplicates[0];
+        assert!(same.symbol.to_lowercase().contains("sumup"), "{one}: {same:?}");
+        assert_eq!((same.places[0].file.as_str(), same.places[1].file.as_str()), (one, two));
+        // What was there before on one side has not been written twice now.
+        let edited = format!("{b}\n");
+        assert!(between(&[(one, "", &a)], &[(two, &b, &edited)]).duplicates.is_empty(), "{one}");
+    }
     // Another thing, and small ones, are none.
     let other = "pub fn other(a: &[u32]) -> u32 {
     match a.first() {

@@ -4,17 +4,15 @@
 //! and never the truth: what cannot be watched is looked at by the clock. Invariant: when a report
 //! was lost, every tree counts as changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::failure::Failure;
-use crate::git::Git;
-use crate::trees::Clone;
 use crate::workspace::Workspace;
 
 /// Folders that are watched; of more the clock takes care.
@@ -28,33 +26,6 @@ pub enum Changed {
     /// It cannot be said what.
     Anything,
     Nothing,
-}
-
-/// The folders to watch, each with the tree it belongs to.
-fn folders(workspace: &mut Workspace) -> Result<BTreeMap<PathBuf, Option<PathBuf>>, Failure> {
-    let clone = Clone::of(workspace)?;
-    let common = &clone.dirs.common_dir;
-    let mut found = BTreeMap::new();
-    for name in ["refs/heads", "refs/heads/baton", "worktrees"] {
-        found.insert(common.join(name), None);
-    }
-    for tree in crate::trees::looking::all(workspace, &clone)? {
-        if !tree.stands() {
-            continue;
-        }
-        let of_tree = Some(tree.path.clone());
-        found.extend(tree.admin.iter().map(|admin| (admin.clone(), of_tree.clone())));
-        found.insert(tree.path.clone(), of_tree.clone());
-        for file in Git::in_tree(&tree.path)?.list_files()? {
-            let inner = Path::new(&file).ancestors().skip(1);
-            for folder in inner.take_while(|folder| !folder.as_os_str().is_empty()) {
-                if found.insert(tree.path.join(folder), of_tree.clone()).is_some() {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Sleeps on descriptors; an interrupted sleep has nothing ready.
@@ -74,15 +45,46 @@ pub use linux::Watch;
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::collections::BTreeMap;
     use std::mem::MaybeUninit;
     use std::os::fd::OwnedFd;
+    use std::path::Path;
 
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
     use super::{
-        BTreeMap, BTreeSet, BorrowedFd, Changed, Duration, Errno, FOLDERS_MAX, Failure, PathBuf,
-        PollFd, PollFlags, Workspace, folders, sleep,
+        BTreeSet, BorrowedFd, Changed, Duration, Errno, FOLDERS_MAX, Failure, PathBuf, PollFd,
+        PollFlags, Workspace, sleep,
     };
+    use crate::git::Git;
+    use crate::trees::Clone;
+
+    /// The folders to watch, each with the tree it belongs to.
+    fn folders(workspace: &mut Workspace) -> Result<BTreeMap<PathBuf, Option<PathBuf>>, Failure> {
+        let clone = Clone::of(workspace)?;
+        let common = &clone.dirs.common_dir;
+        let mut found = BTreeMap::new();
+        for name in ["refs/heads", "refs/heads/baton", "worktrees"] {
+            found.insert(common.join(name), None);
+        }
+        for tree in crate::trees::looking::all(workspace, &clone)? {
+            if !tree.stands() {
+                continue;
+            }
+            let of_tree = Some(tree.path.clone());
+            found.extend(tree.admin.iter().map(|admin| (admin.clone(), of_tree.clone())));
+            found.insert(tree.path.clone(), of_tree.clone());
+            for file in Git::in_tree(&tree.path)?.list_files()? {
+                let inner = Path::new(&file).ancestors().skip(1);
+                for folder in inner.take_while(|folder| !folder.as_os_str().is_empty()) {
+                    if found.insert(tree.path.join(folder), of_tree.clone()).is_some() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
 
     /// A watch over all live trees.
     #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{PATHS_BYTES_MAX, oid_in};
+use super::read::{PATHS_BYTES_MAX, Setting, oid_in, own_programs};
 use super::write::PrivateIndex;
 use super::{Error, Git, Oid};
 
@@ -38,7 +38,26 @@ pub struct Entry {
     pub blob: Option<Blob>,
 }
 
+/// What of the repository's own configuration a commit must know. Read once for all its steps.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// Filter drivers that the repository itself configures.
+    pub(crate) filters: Vec<String>,
+    /// Somebody has configured where hooks are.
+    pub(crate) has_hooks_path: bool,
+}
+
 impl Git {
+    /// What is configured here that a commit must know.
+    pub fn own_settings(&self) -> Result<Own, Error> {
+        let pattern = r"^(filter\..*\.(clean|smudge|process)|core\.hookspath)$";
+        let found = self.settings_like(pattern)?;
+        // Our own setting, which switches hooks off for git itself, is of the scope `command`.
+        let set = |one: &Setting| one.key == "core.hookspath" && one.scope != "command";
+        let filters = own_programs("filter", &["clean", "smudge", "process"], &found);
+        Ok(Own { has_hooks_path: found.iter().any(set), filters })
+    }
+
     /// The reference that HEAD stands for; nothing when it stands on no branch.
     pub fn head_branch(&self) -> Result<Option<String>, Error> {
         let answer = self.call("symbolic-ref").options(&["--quiet", "HEAD"]).answer(&[1])?;
@@ -57,8 +76,12 @@ impl Git {
     }
 
     /// Takes these files into a private index as `git add` would, and the missing ones out of it.
-    pub fn take_files(&self, index: &PrivateIndex, paths: &[String]) -> Result<(), Error> {
-        let filters = self.own_filters()?;
+    pub fn take_files(
+        &self,
+        index: &PrivateIndex,
+        paths: &[String],
+        own: &Own,
+    ) -> Result<(), Error> {
         let mut input = Vec::new();
         for path in paths {
             input.extend_from_slice(path.as_bytes());
@@ -66,7 +89,7 @@ impl Git {
         }
         let options = ["--add", "--remove", "--replace", "-z", "--stdin"];
         let call = self.call("update-index").options(&options).input(input);
-        call.without_filters(&filters).set("GIT_INDEX_FILE", &index.file).bytes().map(drop)
+        call.without_filters(&own.filters).set("GIT_INDEX_FILE", &index.file).bytes().map(drop)
     }
 
     /// Puts entries into an index file that is not the tree's own.
@@ -130,20 +153,31 @@ impl Git {
         Ok((found.into_iter().map(entry).collect(), unmerged))
     }
 
-    /// The files in which a tree differs from a commit.
-    pub fn differs(&self, head: Option<&Oid>, tree: &Oid) -> Result<Vec<String>, Error> {
-        let output = match head {
-            None => {
-                let options = ["-r", "-z", "--name-only", tree.as_str()];
-                self.call("ls-tree").options(&options).bytes()?
-            }
-            Some(head) => {
-                let options = ["-r", "-z", "--name-only", "--no-renames", "--no-ext-diff"];
-                let ends = [head.as_str(), tree.as_str()];
-                self.call("diff-tree").options(&options).options(&ends).bytes()?
-            }
+    /// In what a tree differs from a commit: the paths, and what the tree has there.
+    pub fn differs(&self, head: Option<&Oid>, tree: &Oid) -> Result<Vec<Entry>, Error> {
+        let Some(head) = head else {
+            let options = ["-r", "-z", tree.as_str()];
+            let output = self.call("ls-tree").options(&options).bytes()?;
+            // `mode type oid<tab>path` each.
+            return super::read::names(&output)?.iter().map(|line| listed(line)).collect();
         };
-        super::read::names(&output)
+        let options = ["-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff"];
+        let ends = [head.as_str(), tree.as_str()];
+        let output = self.call("diff-tree").options(&options).options(&ends).bytes()?;
+        let unexpected = || Error::Unexpected { command: "diff-tree".into() };
+        let fields = super::read::names(&output)?;
+        // `:mode mode oid oid letter`, and then the path.
+        let one = |pair: &[String]| {
+            let [what, path] = pair else { return Err(unexpected()) };
+            let mut words = what.split(' ');
+            let (Some(mode), Some(oid)) = (words.nth(1), words.nth(1)) else {
+                return Err(unexpected());
+            };
+            let oid = Oid::parse(oid).ok_or_else(unexpected)?;
+            let blob = (mode != "000000").then(|| Blob { mode: mode.to_owned(), oid });
+            Ok(Entry { path: path.clone(), blob })
+        };
+        fields.chunks(2).map(one).collect()
     }
 
     /// Makes a commit object in the name of whoever commits. It is not signed: a signature would
@@ -190,8 +224,11 @@ impl Git {
     }
 
     /// Those of the paths whose content goes through a filter of the repository's own.
-    pub fn own_filtered(&self, paths: &[String]) -> Result<Vec<(String, String)>, Error> {
-        let own = self.own_filters()?;
+    pub fn own_filtered(
+        &self,
+        paths: &[String],
+        own: &[String],
+    ) -> Result<Vec<(String, String)>, Error> {
         if own.is_empty() || paths.is_empty() {
             return Ok(Vec::new());
         }
@@ -258,4 +295,15 @@ impl Git {
         let options = ["-w", "--stdin", "--no-filters"];
         self.call("hash-object").options(&options).input(content).bytes().map(drop)
     }
+}
+
+/// A line of `ls-tree`.
+fn listed(line: &str) -> Result<Entry, Error> {
+    let parsed = line.split_once('\t').and_then(|(before, path)| {
+        let mut words = before.split(' ');
+        let mode = words.next()?.to_owned();
+        let blob = Some(Blob { mode, oid: Oid::parse(words.nth(1)?)? });
+        Some(Entry { path: path.to_owned(), blob })
+    });
+    parsed.ok_or(Error::Unexpected { command: "ls-tree".into() })
 }

@@ -52,11 +52,13 @@ impl Git {
                 origin.into_iter().chain(["main".to_owned(), "master".to_owned()]).collect()
             }
         };
+        let places = ["refs/heads", "refs/remotes/origin"];
+        let references = candidates
+            .iter()
+            .flat_map(|name| places.map(|place| format!("{place}/{name}^{{commit}}")));
+        let mut found = self.objects_named(&references.collect::<Vec<_>>())?.into_iter();
         for name in candidates {
-            let mut tips = Vec::new();
-            for place in ["refs/heads", "refs/remotes/origin"] {
-                tips.extend(self.commit_named(&format!("{place}/{name}"))?);
-            }
+            let tips: Vec<Oid> = found.by_ref().take(places.len()).flatten().collect();
             if !tips.is_empty() {
                 return Ok(Some((name, tips)));
             }

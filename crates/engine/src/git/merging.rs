@@ -1,17 +1,14 @@
 //! Merges that touch no tree and no index, and what two histories have in common.
 //!
 //! Owns the questions that `conflicts` asks for many pairs at once: each is one process, however
-//! many pairs there are. Snapshots become commits that no reference holds. Invariants: no merge
-//! driver, filter, hook or textconv of the repository runs, nothing in any tree is written, and an
-//! answer that is not understood is an error, never "clean".
+//! many pairs there are. Invariants: no merge driver, filter, hook or textconv of the repository
+//! runs, nothing in any tree is written, and an answer that is not understood is an error, never
+//! "clean".
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use super::read::oid_in;
-use super::rescue::{File, read_exactly};
-use super::write::Author;
-use super::{Error, Git, Oid, RESCUE_BYTES_MAX};
+use super::{Error, Git, Oid};
 
 /// Merges in one process: its answer passes through memory.
 const MERGES_MAX: usize = 500;
@@ -48,118 +45,24 @@ pub struct Landed {
     pub session: Option<String>,
 }
 
-/// What differs from HEAD, ready to be made a commit of.
-#[derive(Debug, Clone)]
-pub struct Work {
-    head: Option<Oid>,
-    files: Vec<(String, Entry)>,
-    ignored: Vec<String>,
-}
-
-#[derive(Debug, Clone)]
-enum Entry {
-    File(File),
-    /// A submodule at another commit.
-    Module(Oid),
-}
-
-impl Work {
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-
-    pub fn head(&self) -> Option<&Oid> {
-        self.head.as_ref()
-    }
-
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(|(path, _)| path.as_str())
-    }
-
-    /// Names that git ignores, folders with a `/` at their end.
-    pub fn ignored(&self) -> &[String] {
-        &self.ignored
-    }
-}
-
 impl Git {
-    /// Reads what differs from HEAD in this tree, without the paths in `except`.
-    pub fn work(&self, except: &[String], with_ignored: bool) -> Result<Work, Error> {
-        let status = match with_ignored {
-            true => self.status_with_ignored()?,
-            false => self.status(&[String::new()])?,
-        };
-        let head = match status.head {
-            Some(known) => known,
-            None => self.head()?,
-        };
-        let mut left = RESCUE_BYTES_MAX;
-        let mut files = Vec::new();
-        for changed in status.changed {
-            if except.contains(&changed.path) {
-                continue;
-            }
-            let full = self.folder().join(&changed.path);
-            let entry = match full.symlink_metadata().is_ok_and(|data| data.is_dir()) {
-                true => match self.module_head(&full)? {
-                    Some(commit) => Entry::Module(commit),
-                    None => continue,
-                },
-                false => Entry::File(read_exactly(self.folder(), &changed.path, &mut left)?),
-            };
-            files.push((changed.path, entry));
-        }
-        Ok(Work { head, files, ignored: status.ignored })
-    }
-
-    fn module_head(&self, folder: &Path) -> Result<Option<Oid>, Error> {
-        if folder.join(".git").symlink_metadata().is_err() {
-            return Ok(None);
-        }
-        let inner = Self { place: super::At::Tree(folder.to_owned()), ..self.clone() };
-        inner.head()
-    }
-
-    /// A commit of each, on top of its HEAD, held by no reference. The same work gives the same
-    /// commit: its time is always 0. What has no work is its HEAD.
-    pub fn commits_of(&self, works: &[&Work]) -> Result<Vec<Option<Oid>>, Error> {
-        let mut stream: Vec<u8> = Vec::new();
-        let mut marks = 0;
-        for work in works.iter().filter(|work| !work.is_empty()) {
-            marks += 1;
-            work.write(marks, &mut stream);
-        }
-        let mut made = Vec::new().into_iter();
-        if marks > 0 {
-            stream.extend_from_slice(b"done\n");
-            let call = self.call("fast-import").options(&["--quiet", "--done"]);
-            let text = call.input(stream).text()?;
-            let commits: Option<Vec<Oid>> = text.lines().map(Oid::parse).collect();
-            let commits = commits.filter(|commits| commits.len() == marks);
-            let commits = commits.ok_or(Error::Unexpected { command: "fast-import".into() })?;
-            made = commits.into_iter();
-        }
-        let commit = |work: &&Work| match work.is_empty() {
-            true => work.head.clone(),
-            false => made.next(),
-        };
-        Ok(works.iter().map(commit).collect())
-    }
-
-    /// Merges each pair on the side.
-    pub fn merge_many(&self, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<Clash>>, Error> {
-        let drivers = self.own_drivers()?;
+    /// Merges each pair on the side, without these merge drivers: those of the repository itself.
+    pub fn merge_many(
+        &self,
+        pairs: &[(Oid, Oid)],
+        drivers: &[String],
+    ) -> Result<Vec<Vec<Clash>>, Error> {
         let mut merged = Vec::with_capacity(pairs.len());
         for chunk in pairs.chunks(MERGES_MAX) {
             let input: String = chunk.iter().map(|(one, two)| format!("{one} {two}\n")).collect();
             let call = self.call("merge-tree").options(&["--write-tree", "--stdin"]);
-            let call = call.options(&["--allow-unrelated-histories"]).without_drivers(&drivers);
+            let call = call.options(&["--allow-unrelated-histories"]).without_drivers(drivers);
             match call.input(input.into_bytes()).answer(&[]) {
                 Ok(answer) => merged.extend(parse_merges(&answer.output, chunk.len())?),
                 // Older than 2.39: one process a pair.
                 Err(Error::Failed { status: Some(NOT_KNOWN), .. }) => {
                     for pair in chunk {
-                        merged.push(self.merge_one(pair, &drivers)?);
+                        merged.push(self.merge_one(pair, drivers)?);
                     }
                 }
                 Err(error) => return Err(error),
@@ -325,77 +228,47 @@ impl Git {
         let list = |blobs: &mut dyn Iterator<Item = &Oid>| -> Vec<u8> {
             blobs.map(|blob| format!("{blob}\n")).collect::<String>().into_bytes()
         };
-        let call = self.call("cat-file").options(&["--batch-check"]);
-        let sizes = call.input(list(&mut blobs.iter())).text()?;
-        let small: Vec<Oid> = sizes
-            .lines()
-            .filter_map(|line| {
-                let mut words = line.split(' ');
-                let (oid, kind, size) = (words.next()?, words.next()?, words.next()?);
-                let fits = kind == "blob" && size.parse::<u64>().is_ok_and(|size| size <= limit);
-                Oid::parse(oid).filter(|_| fits)
-            })
-            .collect();
-        if small.is_empty() {
-            return Ok(found);
-        }
-        let call = self.call("cat-file").options(&["--batch"]);
-        let output = call.input(list(&mut small.iter())).bytes()?;
+        let all = |blobs: &mut dyn Iterator<Item = &Oid>| {
+            self.call("cat-file").options(&["--batch"]).input(list(blobs)).bytes()
+        };
+        let output = match all(&mut blobs.iter()) {
+            // Some are too large, which is known beforehand only by one more process.
+            Err(Error::TooMuchOutput { .. }) => {
+                let call = self.call("cat-file").options(&["--batch-check"]);
+                let sizes = call.input(list(&mut blobs.iter())).text()?;
+                let small = |line: &str| {
+                    let mut words = line.split(' ');
+                    let (oid, _, size) = (words.next()?, words.next()?, words.next()?);
+                    let fits = size.parse::<u64>().is_ok_and(|size| size <= limit);
+                    Oid::parse(oid).filter(|_| fits)
+                };
+                let small: BTreeSet<Oid> = sizes.lines().filter_map(small).collect();
+                match small.is_empty() {
+                    true => return Ok(found),
+                    false => all(&mut small.iter())?,
+                }
+            }
+            other => other?,
+        };
         let mut rest = output.as_slice();
         while !rest.is_empty() {
             let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(unexpected)?;
             let header = String::from_utf8_lossy(&rest[..end]).into_owned();
             let mut words = header.split(' ');
             let oid = words.next().and_then(Oid::parse).ok_or_else(unexpected)?;
-            let size: usize = words.nth(1).and_then(|n| n.parse().ok()).ok_or_else(unexpected)?;
+            let kind = words.next().ok_or_else(unexpected)?;
+            if kind == "missing" {
+                rest = rest.get(end + 1..).unwrap_or_default();
+                continue;
+            }
+            let size: usize = words.next().and_then(|n| n.parse().ok()).ok_or_else(unexpected)?;
             let body = rest.get(end + 1..end + 1 + size).ok_or_else(unexpected)?;
-            found.insert(oid, body.to_vec());
+            if kind == "blob" && size as u64 <= limit {
+                found.insert(oid, body.to_vec());
+            }
             rest = rest.get(end + 2 + size..).unwrap_or_default();
         }
         Ok(found)
-    }
-}
-
-impl Work {
-    /// The commands that make a commit of it and then forget the reference it was made under.
-    fn write(&self, mark: usize, stream: &mut Vec<u8>) {
-        let mut line = |text: &str| {
-            stream.extend_from_slice(text.as_bytes());
-            stream.push(b'\n');
-        };
-        let Author { name, email } = Author::baton();
-        let reference = format!("refs/baton/snapshot/{mark}");
-        line(&format!("commit {reference}"));
-        line(&format!("mark :{mark}"));
-        line(&format!("committer {name} <{email}> 0 +0000"));
-        line("data 8");
-        line("snapshot");
-        match &self.head {
-            Some(head) => line(&format!("from {head}")),
-            None => line("deleteall"),
-        }
-        // What is gone goes first: a folder may stand where a file was.
-        for (path, _) in self.files.iter().filter(|(_, one)| matches!(one, Entry::File(None))) {
-            line(&format!("D {}", super::rescue::quoted(path)));
-        }
-        for (path, entry) in &self.files {
-            let path = super::rescue::quoted(path);
-            match entry {
-                Entry::File(None) => {}
-                Entry::Module(commit) => {
-                    stream.extend_from_slice(format!("M 160000 {commit} {path}\n").as_bytes());
-                }
-                Entry::File(Some((mode, content))) => {
-                    let head = format!("M {mode} inline {path}\ndata {}\n", content.len());
-                    stream.extend_from_slice(head.as_bytes());
-                    stream.extend_from_slice(content);
-                    stream.push(b'\n');
-                }
-            }
-        }
-        stream.extend_from_slice(format!("get-mark :{mark}\n").as_bytes());
-        let zero = self.head.as_ref().map_or_else(|| "0".repeat(40), Oid::zero);
-        stream.extend_from_slice(format!("reset {reference}\nfrom {zero}\n\n").as_bytes());
     }
 }
 

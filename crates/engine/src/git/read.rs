@@ -23,6 +23,14 @@ pub struct Commit {
     pub subject: String,
 }
 
+/// A setting of git, and whose it is: `system`, `global`, `local` …
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(super) scope: String,
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
 /// What differs from HEAD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
@@ -47,11 +55,17 @@ pub struct Changed {
     pub staged: Option<Option<(String, Oid)>>,
     /// The index has content that is neither in HEAD nor in the tree.
     pub hides_staged: bool,
+    /// What the index has: a mode and a blob, or nothing. Unknown where a status does not tell.
+    pub indexed: Option<Option<(String, Oid)>>,
+    pub unmerged: bool,
+    /// It is a submodule, in HEAD, in the index or in the tree.
+    pub is_module: bool,
 }
 
 impl Changed {
-    fn unstaged(path: String) -> Self {
-        Self { path, staged: None, hides_staged: false }
+    pub(crate) fn unstaged(path: String) -> Self {
+        let (staged, indexed) = (None, None);
+        Self { path, staged, hides_staged: false, indexed, unmerged: false, is_module: false }
     }
 }
 
@@ -60,12 +74,17 @@ impl Git {
     /// ones not. A path inside a nested repository is asked of that one; a folder is asked without
     /// the submodules in it. No paths, no answer: it never means everything (that is `""`).
     pub fn status(&self, paths: &[String]) -> Result<Status, Error> {
-        self.status_below(paths, NESTING_MAX, "--ignored=no")
+        self.status_below(paths, NESTING_MAX, "--ignored=no", None)
+    }
+
+    /// The same, where the repository's own filters are known already.
+    pub fn status_without(&self, paths: &[String], filters: &[String]) -> Result<Status, Error> {
+        self.status_below(paths, NESTING_MAX, "--ignored=no", Some(filters))
     }
 
     /// The same of the whole tree, and what is ignored in it.
     pub(super) fn status_with_ignored(&self) -> Result<Status, Error> {
-        self.status_below(&[String::new()], NESTING_MAX, "--ignored=matching")
+        self.status_below(&[String::new()], NESTING_MAX, "--ignored=matching", None)
     }
 
     fn status_below(
@@ -73,9 +92,9 @@ impl Git {
         paths: &[String],
         nesting_left: usize,
         ignored: &'static str,
+        filters: Option<&[String]>,
     ) -> Result<Status, Error> {
         let root = self.folder();
-        let mut changed = Vec::new();
         let mut nested: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut own = Vec::new();
         for path in paths {
@@ -84,7 +103,35 @@ impl Git {
                 None => own.push(path.as_str()),
             }
         }
-        let own = self.own_status(&own, ignored)?;
+        let own = match own.is_empty() {
+            true => Status::default(),
+            false => match filters {
+                Some(filters) => self.own_status(&own, ignored, filters)?,
+                None => self.own_status(&own, ignored, &self.own_filters()?)?,
+            },
+        };
+        self.with_nested(own, nested, nesting_left)
+    }
+
+    /// Which of these names and what is below them differ from HEAD, and which are ignored. They
+    /// are names in folders of this repository itself.
+    pub(super) fn status_of_names(
+        &self,
+        names: &[&str],
+        filters: &[String],
+    ) -> Result<Status, Error> {
+        let own = self.own_status(names, "--ignored=matching", filters)?;
+        self.with_nested(own, BTreeMap::new(), NESTING_MAX)
+    }
+
+    /// Asks the repositories within this one: those that are named, and those in the answer.
+    fn with_nested(
+        &self,
+        own: Status,
+        mut nested: BTreeMap<String, Vec<String>>,
+        nesting_left: usize,
+    ) -> Result<Status, Error> {
+        let mut changed = Vec::new();
         for one in own.changed {
             match one.path.strip_suffix('/') {
                 // An untracked repository is shown as a folder and nothing more.
@@ -97,10 +144,10 @@ impl Git {
                 changed.push(Changed::unstaged(folder));
                 continue;
             };
-            let inner = Git { place: super::At::Tree(root.join(&folder)), ..self.clone() };
-            let found =
-                inner.status_below(&paths, nesting_left, "--ignored=no")?.changed.into_iter();
-            // What is staged there is known there only.
+            let inner = Git { place: super::At::Tree(self.folder().join(&folder)), ..self.clone() };
+            // What is staged there is known there only, and it has filters of its own.
+            let found = inner.status_below(&paths, nesting_left, "--ignored=no", None)?;
+            let found = found.changed.into_iter();
             let outer = found.map(|one| Changed::unstaged(format!("{folder}/{}", one.path)));
             changed.extend(outer);
         }
@@ -109,12 +156,13 @@ impl Git {
         Ok(Status { head: own.head, changed, ignored: own.ignored })
     }
 
-    fn own_status(&self, paths: &[&str], ignored: &str) -> Result<Status, Error> {
+    fn own_status(
+        &self,
+        paths: &[&str],
+        ignored: &str,
+        filters: &[String],
+    ) -> Result<Status, Error> {
         let mut status = Status::default();
-        if paths.is_empty() {
-            return Ok(status);
-        }
-        let filters = self.own_filters()?;
         for chunk in chunks(paths) {
             let options = [
                 "--porcelain=v2",
@@ -127,7 +175,7 @@ impl Git {
                 "--branch",
                 "--no-ahead-behind",
             ];
-            let call = self.call("status").options(&options).without_filters(&filters);
+            let call = self.call("status").options(&options).without_filters(filters);
             let output = call.paths(chunk.iter().copied()).bytes()?;
             parse_status(&output, &mut status)?;
         }
@@ -135,45 +183,33 @@ impl Git {
     }
 
     /// Every setting that is in force here, in the order in which git reads them.
-    pub(crate) fn settings(&self) -> Result<Vec<(String, String)>, Error> {
-        let output = self.call("config").options(&["-z", "--list"]).bytes()?;
-        let text = String::from_utf8_lossy(&output);
-        let one = |entry: &str| {
-            let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
-            (key.to_owned(), value.to_owned())
-        };
-        Ok(text.split_terminator('\0').map(one).collect())
+    pub(crate) fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let options = ["-z", "--show-scope", "--list"];
+        let output = self.call("config").options(&options).bytes()?;
+        Ok(parse_settings(&output))
     }
 
     /// The filter drivers that the repository itself configures. Status would run them on every
     /// file it has to look into; those of the user's own configuration (such as LFS) are trusted.
     pub(super) fn own_filters(&self) -> Result<Vec<String>, Error> {
-        self.own_programs("filter", r"^filter\..*\.(clean|smudge|process)$")
+        self.own("filter", r"^filter\..*\.(clean|smudge|process)$")
     }
 
     /// The merge drivers that the repository itself configures.
-    pub(super) fn own_drivers(&self) -> Result<Vec<String>, Error> {
-        self.own_programs("merge", r"^merge\..*\.driver$")
+    pub(crate) fn own_drivers(&self) -> Result<Vec<String>, Error> {
+        self.own("merge", r"^merge\..*\.driver$")
     }
 
-    fn own_programs(&self, section: &str, pattern: &str) -> Result<Vec<String>, Error> {
-        let options = ["-z", "--show-scope", "--name-only", "--get-regexp", pattern];
+    fn own(&self, section: &str, pattern: &str) -> Result<Vec<String>, Error> {
+        let keys = ["clean", "smudge", "process", "driver"];
+        Ok(own_programs(section, &keys, &self.settings_like(pattern)?))
+    }
+
+    /// The settings of these names.
+    pub(super) fn settings_like(&self, pattern: &str) -> Result<Vec<Setting>, Error> {
+        let options = ["-z", "--show-scope", "--get-regexp", pattern];
         let answer = self.call("config").options(&options).answer(&[1])?;
-        let text = String::from_utf8_lossy(&answer.output);
-        let mut fields = text.split('\0');
-        let mut filters = Vec::new();
-        while let (Some(scope), Some(key)) = (fields.next(), fields.next()) {
-            let named = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));
-            let driver = named.and_then(|rest| rest.rsplit_once('.'));
-            if let Some((driver, _)) = driver
-                && !matches!(scope, "system" | "global")
-            {
-                filters.push(driver.to_owned());
-            }
-        }
-        filters.sort_unstable();
-        filters.dedup();
-        Ok(filters)
+        Ok(parse_settings(&answer.output))
     }
 
     /// Every file of the tree that git tracks or would track. Names that are not UTF-8 are left
@@ -229,6 +265,20 @@ impl Git {
             return Ok(None);
         }
         oid_in(&answer.output).map(Some).ok_or(Error::Unexpected { command })
+    }
+
+    /// What each of these revisions names, in one process; nothing for what does not exist.
+    pub(super) fn objects_named(&self, revisions: &[String]) -> Result<Vec<Option<Oid>>, Error> {
+        // A line is a question: none may hold two.
+        if revisions.is_empty() || revisions.iter().any(|one| one.contains('\n')) {
+            return Ok(vec![None; revisions.len()]);
+        }
+        let input: String = revisions.iter().map(|one| format!("{one}\n")).collect();
+        let call = self.call("cat-file").options(&["--batch-check=%(objectname)"]);
+        let text = call.input(input.into_bytes()).text()?;
+        let found: Vec<Option<Oid>> = text.lines().map(Oid::parse).collect();
+        let whole = found.len() == revisions.len();
+        whole.then_some(found).ok_or(Error::Unexpected { command: "cat-file".into() })
     }
 
     /// The first commit of the history, by which clones know each other. A shallow clone cannot
@@ -342,6 +392,36 @@ impl Git {
     }
 }
 
+fn parse_settings(output: &[u8]) -> Vec<Setting> {
+    let text = String::from_utf8_lossy(output);
+    let mut fields = text.split_terminator('\0');
+    let mut settings = Vec::new();
+    while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+        let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
+        let (scope, key, value) = (scope.to_owned(), key.to_owned(), value.to_owned());
+        settings.push(Setting { scope, key, value });
+    }
+    settings
+}
+
+/// The names of drivers in a section that have one of these keys, as far as the repository itself
+/// configures them.
+pub(crate) fn own_programs(section: &str, keys: &[&str], settings: &[Setting]) -> Vec<String> {
+    let mut drivers = Vec::new();
+    for Setting { scope, key, .. } in settings {
+        let named = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));
+        if let Some((driver, last)) = named.and_then(|rest| rest.rsplit_once('.'))
+            && keys.contains(&last)
+            && !matches!(scope.as_str(), "system" | "global")
+        {
+            drivers.push(driver.to_owned());
+        }
+    }
+    drivers.sort_unstable();
+    drivers.dedup();
+    drivers
+}
+
 pub(super) fn oid_in(output: &[u8]) -> Option<Oid> {
     std::str::from_utf8(output).ok().and_then(|text| Oid::parse(text.trim_end()))
 }
@@ -411,13 +491,21 @@ fn parse_status(output: &[u8], status: &mut Status) -> Result<(), Error> {
         let lossy = || String::from_utf8_lossy(path).into_owned();
         let mut changed =
             Changed::unstaged(text.map_err(|_| Error::NotUtf8 { lossy: lossy() })?.to_owned());
-        if let [b"1", [in_index, in_tree], _, _, mode, _, _, blob] = before[..]
-            && *in_index != b'.'
-        {
-            let mode = std::str::from_utf8(mode).map_err(|_| unexpected())?.to_owned();
-            let blob = oid_in(blob).ok_or_else(unexpected)?;
-            changed.staged = Some((*in_index != b'D').then_some((mode, blob)));
-            changed.hides_staged = *in_tree != b'.' && *in_index != b'D';
+        changed.is_module = before.get(2).is_some_and(|about| about.first() == Some(&b'S'));
+        match before[..] {
+            [b"1", [in_index, in_tree], _, _, mode, _, _, blob] => {
+                let mode = std::str::from_utf8(mode).map_err(|_| unexpected())?.to_owned();
+                let blob = oid_in(blob).map(|blob| (mode, blob));
+                if *in_index != b'.' {
+                    let blob = blob.clone().ok_or_else(unexpected)?;
+                    changed.staged = Some((*in_index != b'D').then_some(blob));
+                    changed.hides_staged = *in_tree != b'.' && *in_index != b'D';
+                }
+                // No mode: it is gone from the index, or is in it only as an intent to add it.
+                changed.indexed = blob.filter(|(mode, _)| mode != "000000").map(Some);
+            }
+            [b"?"] => changed.indexed = Some(None),
+            _ => changed.unmerged = true,
         }
         status.changed.push(changed);
     }

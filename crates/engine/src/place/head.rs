@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::Place;
+use super::{GitDirs, Place};
 
 /// Larger lists of packed references are left to git.
 const PACKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -22,20 +22,32 @@ pub enum Head {
 
 impl Place {
     pub fn head(&self) -> Head {
+        self.stand().1
+    }
+
+    /// The reference that HEAD stands for, if it stands for one, and the commit.
+    pub fn stand(&self) -> (Option<String>, Head) {
         let Some(git) = &self.git else {
-            return Head::Nothing;
+            return (None, Head::Nothing);
         };
-        let Ok(text) = std::fs::read_to_string(git.git_dir.join("HEAD")) else {
-            return Head::AskGit;
+        let path = git.git_dir.join("HEAD");
+        // Very old repositories have a link there, whose target is what HEAD stands for.
+        let linked = std::fs::symlink_metadata(&path).is_ok_and(|file| file.is_symlink());
+        let Some(text) = std::fs::read_to_string(path).ok().filter(|_| !linked) else {
+            return (None, Head::AskGit);
         };
         let text = text.trim();
-        let Some(name) = text.strip_prefix("ref: ") else {
-            return oid(text).map_or(Head::AskGit, Head::Commit);
+        let Some(name) = text.strip_prefix("ref: ").map(str::trim) else {
+            return (None, oid(text).map_or(Head::AskGit, Head::Commit));
         };
         // The name that stands there when references are kept as tables.
         if name.ends_with("/.invalid") || name.split('/').any(|part| part == "..") {
-            return Head::AskGit;
+            return (None, Head::AskGit);
         }
+        (Some(name.to_owned()), Self::commit_of(git, name))
+    }
+
+    fn commit_of(git: &GitDirs, name: &str) -> Head {
         for folder in [&git.git_dir, &git.common_dir] {
             if let Ok(text) = std::fs::read_to_string(folder.join(name)) {
                 return oid(text.trim()).map_or(Head::AskGit, Head::Commit);

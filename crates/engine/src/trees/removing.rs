@@ -293,7 +293,7 @@ fn save(found: &Found, folder: &Path, admin: &Path) -> Result<Vec<String>, Failu
     // Changed copies that git ignores are saved as well.
     for path in dirty {
         if !status.changed.iter().any(|changed| changed.path == path) {
-            status.changed.push(crate::git::Changed { path, staged: None, hides_staged: false });
+            status.changed.push(crate::git::Changed::unstaged(path));
         }
     }
     if !status.changed.is_empty() {

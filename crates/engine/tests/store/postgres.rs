@@ -86,6 +86,7 @@ fn session(id: &str, name: &str) -> Session {
         session: SessionId(id.to_owned()),
         name: name.to_owned(),
         client: None,
+        client_session: None,
         role: None,
         person: false,
         tree: TreeId("t".to_owned()),

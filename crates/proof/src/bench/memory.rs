@@ -1,7 +1,8 @@
 //! How much memory a `claim` takes at its peak.
 //!
 //! Read from the kernel's high-water mark of a process that waits for a claim: it has done all that
-//! a plain claim does, and is still there to be looked at.
+//! a plain claim does, and is still there to be looked at. The mark counts the mapped binary, which
+//! all processes share; what a process has for itself is told beside it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,9 +25,10 @@ pub(super) fn measure(baton: &Path, ground: &Ground) -> Result<Line, Failure> {
     let mut child =
         child.map_err(|source| Failure::NotStarted { what: "baton".to_owned(), source })?;
     let started = Instant::now();
-    let mut peak = None;
+    let (mut peak, mut own) = (None, None);
     while started.elapsed() < SETTLED {
-        peak = high_water(child.id()).or(peak);
+        peak = megabytes(child.id(), "VmHWM:").or(peak);
+        own = megabytes(child.id(), "RssAnon:").or(own);
         std::thread::sleep(Duration::from_millis(20));
     }
     let _ = child.kill();
@@ -34,13 +36,14 @@ pub(super) fn measure(baton: &Path, ground: &Ground) -> Result<Line, Failure> {
     holder.run(&["release", "memory/one"])?;
     let peak = peak.ok_or_else(|| Failure::said("memory", "could not be read"))?;
     let name = "resident memory of a `claim` at its peak".to_owned();
-    let said = format!("{peak:.1} MB");
+    let own = own.map(|own| format!(", {own:.1} MB of it its own")).unwrap_or_default();
+    let said = format!("{peak:.1} MB{own}");
     Ok(Line::said(name, said, format!("≤ {LIMIT_MB} MB"), peak <= LIMIT_MB))
 }
 
-fn high_water(pid: u32) -> Option<f64> {
+fn megabytes(pid: u32, field: &str) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     let kilobytes: f64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kilobytes / 1024.0)
 }

@@ -185,6 +185,11 @@ fn of_claim(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String 
             };
             format!("{zone} waits for {branch} no longer: {why}")
         }
+        Event::HoldBreached { breach } => {
+            let (by, holder) = (who(&breach.by.name), who(&breach.holder.name));
+            let what = shown(&breach.resource.to_string());
+            format!("{by} wrote to {what}, which {holder} held, around the edit door")
+        }
         Event::LeftoversTold { claims, .. } => {
             let count = counted(claims.len() as u64, "earlier claim", "earlier claims");
             format!("{actor} was told of uncommitted changes from {count}")

@@ -1,5 +1,5 @@
 //! Every kind of change is seen, and what did not change is not read again: real git, real files.
-//! The judge is always a look that remembers nothing.
+//! The judge is always git itself, asked about the whole tree.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -88,10 +88,12 @@ impl Scratch {
     /// Does the tree as it is now prove something to a look that began so long after the last
     /// change of this file or folder?
     fn proves(&self, name: &str, after: Duration) -> bool {
-        let (git, common, memory) =
-            (Git::in_tree(&self.root).unwrap(), self.root.join(".git"), Memory::empty());
-        let looker = Looker { common: &common, settings: Settings::of(&git), memory: &memory };
-        let tree = self.tree();
+        let (git, memory) = (Git::in_tree(&self.root).unwrap(), Memory::empty());
+        let (tree, settings) = (self.tree(), Settings::of(&git));
+        let common = self.root.join(".git");
+        let heads = Heads::of(&git, &[&tree]);
+        let looker =
+            Looker { common: &common, settings: settings.as_ref(), memory: &memory, heads };
         let mark = looker.ground(&tree).unwrap().mark(&[]).unwrap();
         let data = fs::metadata(self.path(name)).unwrap();
         let since =
@@ -103,8 +105,9 @@ impl Scratch {
     fn look_with(&self, memory: &mut Memory) -> (Oid, bool) {
         let git = Git::in_tree(&self.root).unwrap();
         let common = self.root.join(".git");
-        let tree = self.tree();
-        let looker = Looker { common: &common, settings: Settings::of(&git), memory };
+        let (tree, settings) = (self.tree(), Settings::of(&git));
+        let heads = Heads::of(&git, &[&tree]);
+        let looker = Looker { common: &common, settings: settings.as_ref(), memory, heads };
         let look = looker.look(&tree);
         let proven = matches!(look, Look::AsBefore(_));
         let trees = [tree];
@@ -116,10 +119,29 @@ impl Scratch {
         let mut memory = std::mem::replace(&mut self.memory, Memory::empty());
         let looked = self.look_with(&mut memory);
         self.memory = memory;
-        let judge = self.look_with(&mut Memory::empty());
-        assert!(!judge.1);
-        assert_eq!(looked.0, judge.0, "proven: {}", looked.1);
+        let fresh = self.look_with(&mut Memory::empty());
+        assert!(!fresh.1);
+        let judge = self.asked_of_git();
+        assert_eq!((&looked.0, &fresh.0), (&judge, &judge), "proven: {}", looked.1);
         looked
+    }
+
+    /// What git says of the whole tree, whatever we make of its index.
+    fn asked_of_git(&self) -> Oid {
+        let git = Git::in_tree(&self.root).unwrap();
+        let work = git.work(&carried(&self.tree()), false).unwrap();
+        git.commits_of(&[&work]).unwrap().remove(0).unwrap()
+    }
+
+    /// Is the tree read by itself, without git's look at all of it? And what git was asked about.
+    fn read_without_git(&self) -> Option<Differing> {
+        let (tree, git) = (self.tree(), Git::in_tree(&self.root).unwrap());
+        let head = tree.linked.as_ref()?.head.clone()?;
+        let index = Index::read(&self.root.join(".git/index"), &head)?;
+        if index.tree != git.trees_of(&[&head]).unwrap().remove(0) {
+            return None;
+        }
+        Differing::between(&Listing::of(&self.root, Rule::Within(&folders(&index)))?, &index)
     }
 
     /// Remembers the tree as it is, surely.
@@ -168,6 +190,10 @@ const CHANGES: &[Deed] = &[
         fs::remove_file(s.path("a")).unwrap();
         s.write("a/x", "x\n");
     }),
+    ("an empty folder in the place of a file", |s| {
+        fs::remove_file(s.path("a")).unwrap();
+        fs::create_dir(s.path("a")).unwrap();
+    }),
     ("a link in the place of a folder", |s| {
         fs::rename(s.path("in"), s.path("target/built/in")).unwrap();
         symlink("target/built/in", s.path("in")).unwrap();
@@ -178,6 +204,12 @@ const CHANGES: &[Deed] = &[
         s.write("known.log/x", "x\n");
         s.write(".gitignore", "*.log\n!known.log/\ntarget/\nown/*\n");
     }),
+    ("a file that is gone from under another that begins the same", |s| {
+        s.write("in.b/x", "x\n");
+        s.write("in-b", "x\n");
+        fs::remove_file(s.path("in/b")).unwrap();
+    }),
+    ("a file that was emptied", |s| s.write("a", "")),
     ("a commit", |s| {
         s.git(&["commit", "-qam", "empty", "--allow-empty"]);
     }),
@@ -279,6 +311,84 @@ fn indexes_of_every_kind_are_good_enough() {
 }
 
 #[test]
+fn git_is_asked_only_about_what_its_index_does_not_tell() {
+    for version in ["2", "4"] {
+        let scratch = Scratch::new(version);
+        wait();
+        let names = |scratch: &Scratch| scratch.read_without_git().unwrap().names;
+        let files = |scratch: &Scratch| scratch.read_without_git().unwrap().files;
+        // Written in the same moment as the index: git refreshes it when it is told to.
+        scratch.git(&["update-index", "-q", "--really-refresh"]);
+        wait();
+        scratch.git(&["update-index", "--force-write-index"]);
+        assert_eq!(files(&scratch), [""; 0]);
+        let unknown = ["empty", "known.log", "new", "own", "self", "target/built", "untracked"];
+        assert_eq!(names(&scratch), unknown);
+        scratch.write("in/b", "BBBB\n");
+        fs::remove_file(scratch.path("link")).unwrap();
+        assert_eq!(files(&scratch), ["in/b", "link"]);
+        scratch.git(&["add", "in/b"]);
+        assert_eq!(scratch.read_without_git(), None, "what is staged is asked of git");
+    }
+    let odd: &[&[&str]] = &[
+        &["update-index", "--skip-worktree", "in/b"],
+        &["update-index", "--assume-unchanged", "in/b"],
+        &["add", "-N", "new"],
+        &["update-index", "--split-index"],
+        &[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            "160000,4b825dc642cb6eb9a060e54bf8d69288fbee4904,m",
+        ],
+        &["sparse-checkout", "set", "in"],
+        &["rm", "-q", "--cached", "a"],
+    ];
+    for words in odd {
+        let scratch = Scratch::new("2");
+        scratch.git(words);
+        assert_eq!(scratch.read_without_git(), None, "{words:?}");
+    }
+}
+
+#[test]
+fn what_is_converted_is_asked_of_git() {
+    let conversions: &[Deed] = &[
+        ("attributes of the tree", |s| s.write(".gitattributes", "* text eol=crlf\n")),
+        ("attributes of the repository", |s| s.write(".git/info/attributes", "* text eol=crlf\n")),
+        ("attributes of one folder", |s| s.write("in/.gitattributes", "* text eol=crlf\n")),
+        ("attributes of a user", |s| {
+            let file = s.folder.path().join("attributes");
+            fs::write(&file, "* text eol=crlf\n").unwrap();
+            s.git(&["config", "core.attributesFile", file.to_str().unwrap()]);
+        }),
+        ("ends of lines", |s| {
+            s.git(&["config", "core.autocrlf", "true"]);
+        }),
+        ("a filter of the repository's own", |s| {
+            let ran = s.folder.path().join("ran");
+            let program = format!("touch {}; cat", ran.display());
+            s.git(&["config", "filter.own.clean", &program]);
+            s.write(".gitattributes", "* filter=own\n");
+        }),
+    ];
+    for (what, convert) in conversions {
+        let mut scratch = Scratch::new("2");
+        convert(&scratch);
+        // Now it has other bytes than in git, and is the same to git.
+        fs::remove_file(scratch.path("in/b")).unwrap();
+        scratch.git(&["checkout", "-q", "in/b"]);
+        let text = fs::read_to_string(scratch.path("in/b")).unwrap();
+        assert_eq!(text.ends_with("\r\n"), !what.contains("filter"), "{what}");
+        fs::remove_file(scratch.folder.path().join("ran")).ok();
+        let before = scratch.settle();
+        scratch.write("in/b", &text);
+        assert_eq!(scratch.look(), (before, false), "{what}");
+        assert!(!scratch.folder.path().join("ran").exists(), "{what}");
+    }
+}
+
+#[test]
 fn young_and_nested_trees_prove_nothing() {
     let mut scratch = Scratch::new("2");
     wait();
@@ -335,6 +445,7 @@ enum Step {
     Mode(usize, bool),
     SetBack(usize, u8),
     Stage,
+    Refresh,
     Commit,
     Reset,
     Ignore(u8),
@@ -366,6 +477,7 @@ impl Step {
             1 => (file(), any::<bool>()).prop_map(|(file, run)| Self::Mode(file, run)),
             2 => (file(), any::<u8>()).prop_map(|(file, text)| Self::SetBack(file, text)),
             1 => Just(Self::Stage),
+            1 => Just(Self::Refresh),
             1 => Just(Self::Commit),
             1 => Just(Self::Reset),
             1 => (0..3u8).prop_map(Self::Ignore),
@@ -396,6 +508,7 @@ impl Step {
                 opened.set_modified(before).unwrap();
             }
             Self::Stage => drop(scratch.git(&["add", "-A"])),
+            Self::Refresh => drop(scratch.git(&["status", "--short"])),
             Self::Commit => drop(scratch.git(&["commit", "-qam", "x", "--allow-empty"])),
             Self::Reset => drop(scratch.git(&["reset", "-q", "--hard"])),
             Self::Ignore(which) => {
@@ -403,7 +516,7 @@ impl Step {
                 scratch.write(".gitignore", rules[usize::from(*which)]);
             }
             Self::Wait => wait(),
-            // It compares with a look that remembers nothing.
+            // It compares with what git says.
             Self::Look => drop(scratch.look()),
         }
     }
@@ -417,7 +530,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_look_that_remembers_sees_what_one_that_does_not_sees(
+    fn a_look_sees_what_git_sees(
         steps in proptest::collection::vec(Step::any(), 5..40),
     ) {
         let mut scratch = Scratch::new("4");

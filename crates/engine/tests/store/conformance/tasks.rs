@@ -70,6 +70,7 @@ fn worker(store: &mut dyn Store, number: usize) -> Actor {
         name: Some("worker".to_owned()),
         client: None,
         client_session: None,
+        continues: false,
         role: None,
         process: None,
         host: "here".to_owned(),

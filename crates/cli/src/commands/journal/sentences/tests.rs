@@ -110,6 +110,12 @@ fn more_samples() -> Vec<(&'static str, Value)> {
             json!({ "hold": { "zone": "@zone/db/", "session": "s1", "name": "otter", "tree": "t",
                 "clone": "h", "branch": "one\u{1b}", "task": "t1", "since": at } }),
         ),
+        (
+            "hold_breached",
+            json!({ "breach": { "by": { "session": "s1", "name": "otter" }, "resource": "a\u{1b}",
+                "holder": { "session": "s2", "name": "fox" }, "door": "shell",
+                "at": "2026-01-02T03:04:05Z" } }),
+        ),
         ("zone_freed", json!({ "zone": "@zone/db/", "branch": "one", "why": { "how": "landed" } })),
         ("commands_trusted", json!({ "trust": trust })),
         ("wait_queued", json!({ "waiter": waiter() })),

@@ -1,0 +1,262 @@
+//! `baton hook CLIENT`: one act of an agent, judged while its client waits.
+//!
+//! Owns the way of a payload through the doors and back. Invariant: it always answers in the
+//! client's dialect and never with an exit code that the client would take for something else;
+//! what goes wrong on our side lets the act pass, and says so where the model can read it.
+
+use std::io::Read as _;
+use std::mem::ManuallyDrop;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use baton_core::check::Verdict;
+use baton_core::context::Actor;
+use baton_engine::doors::edit::{Target, edit};
+use baton_engine::doors::{self, Visitor, after, reads, shell, stop};
+use baton_engine::failure::Failure;
+use baton_engine::workspace::Workspace;
+use baton_engine::{api, handing, place, priming, sessions};
+use serde_json::Value;
+
+use crate::arguments::Common;
+use crate::commands::prime;
+use crate::desk::{self, Outcome};
+use crate::hooks::{self, Answer, Client, Event, Payload, Tool, words};
+use crate::words::Problem;
+
+/// More than any client sends; the rest is not read.
+const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// A hook does not wait longer for its turn at the store.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// Judge one act of an agent: its client's JSON comes in, the answer goes out
+///
+/// Called by the hooks that `baton init` writes. Exit code 0 always, with the answer as the client
+/// wants it; what Baton cannot judge passes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hook {
+    /// Whose hook this is
+    #[arg(value_name = "CLIENT")]
+    pub(crate) client: Client,
+}
+
+pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
+    let mut text = Vec::new();
+    let read = std::io::stdin().lock().take(PAYLOAD_BYTES_MAX).read_to_end(&mut text);
+    // What is no JSON is no payload: nothing can be said that the client would understand.
+    let payload = match read {
+        Ok(_) => serde_json::from_slice::<Value>(&text).ok(),
+        Err(_) => None,
+    };
+    let Some(payload) = payload.and_then(|payload| hooks::read(wanted.client, &payload)) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let answer = match serve(common, &payload) {
+        Ok(answer) => answer,
+        Err(problem) => Answer::Context(words::unanswered(&problem)),
+    };
+    let said = hooks::say(&payload, &answer);
+    if !said.out.is_empty() {
+        desk::print(&format!("{}\n", said.out));
+    }
+    Ok(ExitCode::from(said.exit))
+}
+
+fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
+    if payload.event == Event::Other {
+        return Ok(Answer::Silent);
+    }
+    let workspace = match desk::open(&payload.cwd) {
+        Ok(workspace) => workspace,
+        // A folder that nobody set up is none of our business.
+        Err(Failure::Place(place::Error::NotInitialised { .. })) => return Ok(Answer::Silent),
+        Err(failure) => return Err(failure.into()),
+    };
+    let mut workspace = ManuallyDrop::new(workspace);
+    workspace.patience = PATIENCE;
+    let hints = desk::hints(common);
+    let visitor = Visitor {
+        client: payload.client.name(),
+        id: &payload.session,
+        agent: payload.agent.as_deref(),
+        continues: matches!(payload.event, Event::SessionStart { continues: true }),
+        credential: hints.environment.as_deref(),
+        role: None,
+    };
+    let mut door = Door { workspace: &mut workspace, payload };
+    match &payload.event {
+        Event::SessionStart { .. } => door.session_start(&visitor),
+        Event::SessionEnd => door.session_end(&visitor),
+        _ => {
+            let actor = doors::admit(door.workspace, &visitor)?.actor;
+            let answer = door.act(&actor)?;
+            Ok(door.heard(&actor, answer))
+        }
+    }
+}
+
+struct Door<'a> {
+    workspace: &'a mut Workspace,
+    payload: &'a Payload,
+}
+
+impl Door<'_> {
+    fn act(&mut self, actor: &Actor) -> Result<Answer, Failure> {
+        match &self.payload.event {
+            Event::Before(Tool::Edit(targets)) => self.before_edit(actor, targets),
+            Event::Before(Tool::Patch { why, targets }) => self.before_patch(actor, why, targets),
+            Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, .. } => {
+                let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
+                reads::remember(self.workspace, actor, &self.payload.cwd, &paths);
+                after::edited(self.workspace, actor, &self.payload.cwd, targets);
+                Ok(Answer::Silent)
+            }
+            Event::Before(Tool::Shell(line)) => self.before_line(actor, line),
+            Event::After { tool: Tool::Shell(line), failed } => {
+                self.after_line(actor, line, *failed)
+            }
+            Event::After { tool: Tool::Read(paths), .. } => {
+                reads::remember(self.workspace, actor, &self.payload.cwd, paths);
+                Ok(Answer::Silent)
+            }
+            Event::Prompt => {
+                let notices = doors::alive(self.workspace, actor)?;
+                Ok(context(&words::told(&notices)))
+            }
+            Event::Stop { again: false } => {
+                let left = stop::left(self.workspace, actor)?;
+                Ok(left.map_or(Answer::Silent, |left| Answer::GoOn(words::left(&left))))
+            }
+            Event::BeforeCompaction => {
+                self.checkpoint(actor)?;
+                Ok(Answer::Silent)
+            }
+            Event::SubagentStop => {
+                if let Some(agent) = &self.payload.agent {
+                    let wanted = api::AgentStop { agent: agent.clone() };
+                    sessions::agent_stop(self.workspace, actor, &wanted, None)?;
+                }
+                Ok(Answer::Silent)
+            }
+            _ => Ok(Answer::Silent),
+        }
+    }
+
+    fn before_edit(&mut self, actor: &Actor, targets: &[Target]) -> Result<Answer, Failure> {
+        if targets.is_empty() {
+            return Ok(Answer::Silent);
+        }
+        let judged = edit(self.workspace, actor, &self.payload.cwd, targets)?;
+        Ok(match judged.verdict {
+            Verdict::Deny => Answer::Deny(words::denial(&judged)),
+            Verdict::Ask => Answer::Ask(words::denial(&judged)),
+            Verdict::Allow | Verdict::Warn => context(&words::remarks(&judged)),
+        })
+    }
+
+    /// Every path that a patch names is judged, also where it cannot be read: but then it may name
+    /// others in a way that only its tool understands.
+    fn before_patch(
+        &mut self,
+        actor: &Actor,
+        why: &str,
+        targets: &[Target],
+    ) -> Result<Answer, Failure> {
+        match self.before_edit(actor, targets)? {
+            Answer::Silent if targets.is_empty() => Ok(Answer::Deny(format!(
+                "Baton: this patch cannot be read, so nobody can tell what it changes: {}. Send it \
+                 again in the apply_patch format.",
+                crate::render::shown(why)
+            ))),
+            other => Ok(other),
+        }
+    }
+
+    fn before_line(&mut self, actor: &Actor, line: &str) -> Result<Answer, Failure> {
+        let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
+        let judged = shell::before(self.workspace, actor, cwd, line, call)?;
+        Ok(match judged.verdict {
+            Verdict::Deny | Verdict::Ask => Answer::Deny(words::line_denial(&judged)),
+            Verdict::Allow | Verdict::Warn => {
+                let edits = judged.edits.as_ref().map(words::remarks).unwrap_or_default();
+                context(&format!("{edits}\n{}", words::told(&judged.notices)))
+            }
+        })
+    }
+
+    fn after_line(&mut self, actor: &Actor, line: &str, failed: bool) -> Result<Answer, Failure> {
+        let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
+        let compared = after::after(self.workspace, actor, cwd, line, call, failed)?;
+        Ok(context(&words::compared(&compared)))
+    }
+
+    fn session_start(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
+        let admitted = doors::admit(self.workspace, visitor)?;
+        if let Some(begun) = &admitted.begun {
+            export(&begun.credential);
+        }
+        let primer = priming::primer(self.workspace, &admitted.actor)?;
+        Ok(context(&prime::text(&primer)))
+    }
+
+    /// The session ends, and what it held waits a while for its return.
+    fn session_end(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
+        let admitted = doors::admit(self.workspace, visitor)?;
+        if admitted.begun.is_some() {
+            return Ok(Answer::Silent);
+        }
+        self.checkpoint(&admitted.actor)?;
+        let wanted = api::SessionEnd {
+            grace: Some(baton_core::sessions::GRACE),
+            ..api::SessionEnd::default()
+        };
+        sessions::end(self.workspace, &admitted.actor, &wanted, None)?;
+        Ok(Answer::Silent)
+    }
+
+    /// What is known of the work is saved; without work there is nothing to save.
+    fn checkpoint(&mut self, actor: &Actor) -> Result<(), Failure> {
+        let wanted = api::handoffs::Checkpoint::default();
+        match handing::checkpoint(self.workspace, actor, &wanted, None) {
+            Ok(_) | Err(Failure::Refused(_)) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Words that this event cannot carry to the model wait for one that can.
+    fn heard(&self, actor: &Actor, answer: Answer) -> Answer {
+        let place = &self.workspace.place;
+        match (answer, hooks::is_heard(self.payload)) {
+            (Answer::Context(text), false) => {
+                doors::keep_words(place, actor, &text);
+                Answer::Silent
+            }
+            (Answer::Context(text), true) => {
+                let kept = doors::kept_words(place, actor);
+                context(format!("{kept}{text}").trim_end())
+            }
+            (Answer::Silent, true) => context(doors::kept_words(place, actor).trim_end()),
+            (other, _) => other,
+        }
+    }
+}
+
+fn context(text: &str) -> Answer {
+    match text.trim() {
+        "" => Answer::Silent,
+        text => Answer::Context(text.to_owned()),
+    }
+}
+
+/// Where the client keeps variables for the commands its agent runs: the session goes there, so
+/// that `baton` in the shell is the same session.
+fn export(credential: &str) {
+    let Some(path) = std::env::var_os("CLAUDE_ENV_FILE").filter(|path| !path.is_empty()) else {
+        return;
+    };
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    if let Ok(mut file) = opened {
+        use std::io::Write as _;
+        let _ = writeln!(file, "export BATON_SESSION='{credential}'");
+    }
+}

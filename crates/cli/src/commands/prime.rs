@@ -1,0 +1,230 @@
+//! `baton prime`: everything an agent must know to begin, in few words.
+//!
+//! Owns the order of what is said and of what is cut. The last section is cut first, line by line
+//! from its end, and says which command shows the rest; who you are, your work and the next step
+//! are never cut.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use baton_core::resource::Resource;
+use baton_engine::priming::{self, Primer, Work};
+
+use crate::arguments::Common;
+use crate::desk::{Desk, Outcome};
+use crate::hooks::words::told;
+use crate::render::{self, counted, shown};
+
+/// 700 tokens of a model: no tokenizer in use makes more than one of three bytes of such text.
+const BYTES_MAX: usize = 2_100;
+/// Longer texts of others are cut here: the whole is one command away.
+const TEXT_MAX: usize = 140;
+
+pub(crate) fn run(common: &Common) -> Outcome {
+    let mut desk = Desk::open_to_act(common)?;
+    let primer = priming::primer(&mut desk.workspace, &desk.actor)?;
+    desk.answer(&primer, |primer: &Primer, _| format!("{}\n", text(primer)));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A heading with lines below it, and the command that shows more.
+struct Section {
+    heading: String,
+    lines: Vec<String>,
+    more: &'static str,
+    /// How many of the lines always stay.
+    keep: usize,
+}
+
+/// What is said at the start of a session.
+pub(crate) fn text(primer: &Primer) -> String {
+    let mut sections = vec![who(primer), work(primer), news(primer), claims(primer)];
+    sections.extend([rules(), others(primer), notes(primer)]);
+    fit(sections, BYTES_MAX)
+}
+
+fn fit(mut sections: Vec<Section>, bytes_max: usize) -> String {
+    let mut cut = vec![0_usize; sections.len()];
+    loop {
+        let text = joined(&sections, &cut);
+        let loose = |at: &usize| sections[*at].lines.len() > sections[*at].keep;
+        let Some(last) = (0..sections.len()).rev().find(loose) else { return text };
+        if text.len() <= bytes_max {
+            return text;
+        }
+        sections[last].lines.pop();
+        cut[last] += 1;
+    }
+}
+
+fn joined(sections: &[Section], cut: &[usize]) -> String {
+    let mut text = String::new();
+    for (section, cut) in sections.iter().zip(cut) {
+        if section.lines.is_empty() && *cut == 0 {
+            continue;
+        }
+        let _ = writeln!(text, "{}", section.heading);
+        for line in &section.lines {
+            let _ = writeln!(text, "- {line}");
+        }
+        if *cut > 0 {
+            let _ = writeln!(text, "- … {cut} more: {}", section.more);
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn who(primer: &Primer) -> Section {
+    let me = &primer.me;
+    let role = me.role.as_deref().map(|role| format!(", role {}", shown(role))).unwrap_or_default();
+    let branch = primer.branch.as_deref().map(|branch| format!(" on branch {}", shown(branch)));
+    let others = counted(primer.sessions as u64, "other session", "other sessions");
+    let heading = format!(
+        "Baton keeps the agents on this codebase out of each other's way. You are {} ({}){role}{}; \
+         {others} at work.",
+        shown(&me.name),
+        me.session,
+        branch.unwrap_or_default()
+    );
+    let lines = vec![
+        "An edit claims its file. If one is denied, do something else: never go around it."
+            .to_owned(),
+        "Commit your files with `baton commit -m MSG`, land with `baton land`.".to_owned(),
+    ];
+    Section { heading, lines, more: "baton --help", keep: 2 }
+}
+
+fn short(text: &str) -> String {
+    let text = shown(text);
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+fn work(primer: &Primer) -> Section {
+    let mut lines: Vec<String> = primer.work.iter().flat_map(work_lines).collect();
+    let heading = match primer.work.is_empty() {
+        false => "Your work:".to_owned(),
+        true => "You have no task.".to_owned(),
+    };
+    if primer.work.is_empty() {
+        lines.extend(primer.ready.iter().map(|task| {
+            format!(
+                "ready: {} \"{}\" (baton task take {})",
+                task.task,
+                short(&task.title),
+                task.task
+            )
+        }));
+    }
+    let keep = if primer.work.is_empty() { 1 } else { 3 };
+    let keep = keep.min(lines.len());
+    Section { heading, lines, more: "baton task list", keep }
+}
+
+fn work_lines(work: &Work) -> Vec<String> {
+    let task = &work.task;
+    let mut lines = vec![format!(
+        "{} \"{}\", {}, attempt {} of {}: baton task show {}",
+        task.task,
+        short(&task.title),
+        task.state.name(),
+        task.attempt,
+        task.max_attempts,
+        task.task
+    )];
+    if let Some(next) = &task.next_action {
+        lines.push(format!("next step, as written down: \"{}\"", short(next)));
+    }
+    if let Some(last) = work.handoffs.last() {
+        let chain: Vec<String> = work.handoffs.iter().map(|one| shown(&one.from.name)).collect();
+        lines.push(format!(
+            "handed over by {}: state \"{}\"; remaining \"{}\"",
+            chain.join(", then "),
+            short(&last.said.state),
+            short(&last.said.remaining)
+        ));
+    }
+    if let Some(note) = work.checkpoint.as_ref().and_then(|saved| saved.note.as_ref()) {
+        lines.push(format!("checkpoint: \"{}\"", short(note)));
+    }
+    lines
+}
+
+fn news(primer: &Primer) -> Section {
+    let lines = told(&primer.notices);
+    let lines: Vec<String> =
+        lines.lines().map(|line| line.trim_start_matches("Baton: news: ").to_owned()).collect();
+    let keep = lines.len().min(3);
+    Section { heading: "News:".to_owned(), lines, more: "baton status", keep }
+}
+
+fn claims(primer: &Primer) -> Section {
+    let lines = primer.mine.iter().map(|claim| {
+        format!("{} until {}", render::resources(&claim.resources), render::until(claim.expires_at))
+    });
+    let lines: Vec<String> = lines.collect();
+    Section { heading: "You hold:".to_owned(), lines, more: "baton claims --mine", keep: 0 }
+}
+
+fn rules() -> Section {
+    let lines = vec![
+        "verify before you call it done, and report what was not done".to_owned(),
+        "sync before a deploy; no placeholders in what ships".to_owned(),
+        "before you stop: commit, and hand over or park your task".to_owned(),
+    ];
+    Section {
+        heading: "Rules (.baton/rules.md):".to_owned(),
+        lines,
+        more: "baton rules show",
+        keep: 0,
+    }
+}
+
+/// A line for each holder: one with many claims does not crowd out the others.
+fn others(primer: &Primer) -> Section {
+    let mut held: Vec<(String, Vec<Resource>, Option<&String>)> = Vec::new();
+    for claim in &primer.others {
+        let name = render::holder(&claim.holder);
+        match held.iter_mut().find(|(holder, ..)| *holder == name) {
+            Some((_, resources, _)) => resources.extend(claim.resources.iter().cloned()),
+            None => held.push((name, claim.resources.clone(), claim.reason.as_ref())),
+        }
+    }
+    let lines = held.iter().map(|(name, resources, why)| {
+        let why = why.map(|why| format!(": \"{}\"", short(why))).unwrap_or_default();
+        format!("{name} has {}{why}", render::resources(resources))
+    });
+    let lines: Vec<String> = lines.collect();
+    Section { heading: "Others hold:".to_owned(), lines, more: "baton claims", keep: 0 }
+}
+
+fn notes(primer: &Primer) -> Section {
+    let lines = primer.notes.iter().rev().map(|note| {
+        format!("{} by {}: \"{}\"", note.kind.word(), shown(&note.by.name), short(&note.text))
+    });
+    let lines: Vec<String> = lines.collect();
+    Section { heading: "Written down:".to_owned(), lines, more: "baton notes", keep: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_section_is_cut_first_and_the_first_lines_stay() {
+        let section = |name: &str, count: usize, keep| Section {
+            heading: format!("{name}:"),
+            lines: (0..count).map(|at| format!("{name} line {at} {}", "x".repeat(60))).collect(),
+            more: "baton more",
+            keep,
+        };
+        let text = fit(vec![section("a", 3, 3), section("b", 30, 0), section("c", 30, 0)], 1_000);
+        assert!(text.len() <= 1_000 + 40, "{}", text.len());
+        assert!(text.contains("a line 2") && text.contains("b line 0"), "{text}");
+        assert!(!text.contains("c line") && text.contains("… 30 more: baton more"), "{text}");
+        let tight = fit(vec![section("a", 3, 3), section("b", 3, 0)], 10);
+        assert!(tight.contains("a line 2") && !tight.contains("b line"), "{tight}");
+    }
+}

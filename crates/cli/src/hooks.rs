@@ -1,0 +1,183 @@
+//! The dialects of agents' clients: what each tells of an act, and how it wants to be answered.
+//!
+//! Owns reading and answering; what may be done is judged behind `baton_engine::doors`. Invariant:
+//! what is not understood passes in silence, and nothing is printed that a client would take for
+//! broken output. Hooks of real clients fail open, so a lost answer must never look like a "yes"
+//! that somebody gave.
+
+use std::path::PathBuf;
+
+use baton_engine::doors::edit::Target;
+use serde_json::Value;
+
+mod claude;
+mod cursor;
+mod gemini;
+mod opencode;
+#[cfg(test)]
+mod tests;
+mod tools;
+pub(crate) mod words;
+
+/// A client whose hooks we answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Client {
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+    Opencode,
+}
+
+impl Client {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::Opencode];
+
+    /// Its name in sessions and aliases.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Opencode => "opencode",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.name() == name)
+    }
+}
+
+/// What a client tells.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Payload {
+    /// Who really speaks: Cursor also runs Claude's hooks.
+    pub(crate) client: Client,
+    /// The client's own name of the event, for its answer.
+    pub(crate) event_name: String,
+    pub(crate) session: String,
+    /// A subagent of it.
+    pub(crate) agent: Option<String>,
+    pub(crate) cwd: PathBuf,
+    /// The client's id of the tool call.
+    pub(crate) call: Option<String>,
+    pub(crate) event: Event,
+}
+
+impl Payload {
+    /// Clients that give no ids run one call at a time.
+    pub(crate) fn call_id(&self) -> &str {
+        self.call.as_deref().unwrap_or("-")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Event {
+    /// Begun, cleared, resumed or compacted: the context holds nothing of ours.
+    SessionStart {
+        continues: bool,
+    },
+    Prompt,
+    Before(Tool),
+    After {
+        tool: Tool,
+        failed: bool,
+    },
+    BeforeCompaction,
+    /// `again`: it was held back once already, and must be let go.
+    Stop {
+        again: bool,
+    },
+    SubagentStop,
+    SessionEnd,
+    /// Nothing of ours.
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Tool {
+    Edit(Vec<Target>),
+    /// A patch that cannot be read, and the paths it names all the same.
+    Patch {
+        why: String,
+        targets: Vec<Target>,
+    },
+    Shell(String),
+    Read(Vec<String>),
+    Other,
+}
+
+/// What is said to the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Silent,
+    /// Words for the model.
+    Context(String),
+    Deny(String),
+    /// A person at the client decides.
+    Ask(String),
+    /// The agent goes on, because of this.
+    GoOn(String),
+}
+
+/// What is printed, and the exit code that says it was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) out: String,
+    pub(crate) exit: u8,
+}
+
+impl Said {
+    fn nothing() -> Self {
+        Self { out: String::new(), exit: 0 }
+    }
+
+    fn json(value: &Value) -> Self {
+        Self { out: value.to_string(), exit: 0 }
+    }
+}
+
+/// Reads a payload; nothing when it tells of no session of ours.
+pub(crate) fn read(client: Client, payload: &Value) -> Option<Payload> {
+    match client {
+        // Cursor runs hooks that were written for Claude, and speaks its own language there too.
+        Client::Claude if payload.get("conversation_id").is_some() => cursor::read(payload),
+        Client::Claude | Client::Codex => claude::read(client, payload),
+        Client::Gemini => gemini::read(payload),
+        Client::Cursor => cursor::read(payload),
+        Client::Opencode => opencode::read(payload),
+    }
+}
+
+/// The answer in the client's words.
+pub(crate) fn say(payload: &Payload, answer: &Answer) -> Said {
+    match payload.client {
+        Client::Claude | Client::Codex => claude::say(payload, answer),
+        Client::Gemini => gemini::say(payload, answer),
+        Client::Cursor => cursor::say(payload, answer),
+        Client::Opencode => opencode::say(answer),
+    }
+}
+
+/// Does what is said at this event reach the model? Else it is kept for the next one that does.
+pub(crate) fn is_heard(payload: &Payload) -> bool {
+    match &payload.event {
+        Event::SessionStart { .. } | Event::Prompt | Event::After { .. } => true,
+        Event::Before(_) => payload.client == Client::Claude,
+        _ => false,
+    }
+}
+
+fn text<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
+    keys.iter().find_map(|key| value.get(*key)?.as_str())
+}
+
+fn owned(value: &Value, keys: &[&str]) -> Option<String> {
+    text(value, keys).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn folder(value: &Value) -> PathBuf {
+    let told = text(value, &["cwd"]).filter(|folder| !folder.is_empty());
+    told.map_or_else(|| std::env::current_dir().unwrap_or_default(), PathBuf::from)
+}

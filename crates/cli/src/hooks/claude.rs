@@ -1,0 +1,75 @@
+//! Claude Code and Codex, which took over its hooks.
+//!
+//! Owns their JSON. They differ in the answer: Codex takes an empty object for "nothing to say",
+//! knows no "ask", and shows its model no words before a tool.
+
+use serde_json::{Value, json};
+
+use super::{Answer, Client, Event, Payload, Said, folder, owned, text, tools};
+
+pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
+    let event_name = owned(payload, &["hook_event_name"])?;
+    let event = match event_name.as_str() {
+        "SessionStart" => Event::SessionStart {
+            continues: !matches!(text(payload, &["source"]), None | Some("startup")),
+        },
+        "UserPromptSubmit" => Event::Prompt,
+        "PreToolUse" => Event::Before(tool(payload)),
+        "PostToolUse" => Event::After { tool: tool(payload), failed: failed(payload) },
+        "PostToolUseFailure" => Event::After { tool: tool(payload), failed: true },
+        "PreCompact" => Event::BeforeCompaction,
+        "Stop" => Event::Stop {
+            again: payload.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
+        },
+        "SubagentStop" => Event::SubagentStop,
+        "SessionEnd" => Event::SessionEnd,
+        _ => Event::Other,
+    };
+    Some(Payload {
+        client,
+        event_name,
+        session: owned(payload, &["session_id"])?,
+        agent: owned(payload, &["agent_id"]),
+        cwd: folder(payload),
+        call: owned(payload, &["tool_use_id"]),
+        event,
+    })
+}
+
+fn tool(payload: &Value) -> super::Tool {
+    let name = text(payload, &["tool_name"]).unwrap_or_default();
+    tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
+}
+
+/// Codex tells a failed command by its exit code in the response.
+fn failed(payload: &Value) -> bool {
+    let response = payload.get("tool_response");
+    let code = response.and_then(|response| response.get("exit_code")?.as_i64());
+    let wrong = response.and_then(|response| response.get("is_error")?.as_bool());
+    code.is_some_and(|code| code != 0) || wrong == Some(true)
+}
+
+pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {
+    let event = &payload.event_name;
+    match answer {
+        Answer::Silent if payload.client == Client::Codex => Said::json(&json!({})),
+        Answer::Silent => Said::nothing(),
+        Answer::Context(words) => Said::json(&json!({
+            "hookSpecificOutput": { "hookEventName": event, "additionalContext": words }
+        })),
+        Answer::Deny(why) => decision(event, "deny", why),
+        Answer::Ask(why) if payload.client == Client::Claude => decision(event, "ask", why),
+        Answer::Ask(why) => decision(event, "deny", why),
+        Answer::GoOn(why) => Said::json(&json!({ "decision": "block", "reason": why })),
+    }
+}
+
+fn decision(event: &str, decision: &str, why: &str) -> Said {
+    Said::json(&json!({
+        "hookSpecificOutput": {
+            "hookEventName": event,
+            "permissionDecision": decision,
+            "permissionDecisionReason": why,
+        }
+    }))
+}

@@ -1,0 +1,57 @@
+//! Gemini CLI.
+//!
+//! Owns its JSON. It has no id of a tool call and nobody to ask, and an agent that would stop is
+//! sent on by a denial.
+
+use serde_json::{Value, json};
+
+use super::{Answer, Client, Event, Payload, Said, folder, owned, text, tools};
+
+pub(super) fn read(payload: &Value) -> Option<Payload> {
+    let event_name = owned(payload, &["hook_event_name"])?;
+    let tool = || {
+        let name = text(payload, &["tool_name"]).unwrap_or_default();
+        tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
+    };
+    let event = match event_name.as_str() {
+        "SessionStart" => Event::SessionStart {
+            continues: !matches!(text(payload, &["source"]), None | Some("startup")),
+        },
+        "BeforeAgent" => Event::Prompt,
+        "BeforeTool" => Event::Before(tool()),
+        "AfterTool" => {
+            let response = payload.get("tool_response");
+            let failed = response.and_then(|response| response.get("error"));
+            Event::After { tool: tool(), failed: failed.is_some_and(|error| !error.is_null()) }
+        }
+        // PreCompress comes before every call of the model: a checkpoint each time would be noise.
+        "AfterAgent" => Event::Stop {
+            again: payload.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
+        },
+        "SessionEnd" => Event::SessionEnd,
+        _ => Event::Other,
+    };
+    Some(Payload {
+        client: Client::Gemini,
+        event_name,
+        session: owned(payload, &["session_id"])?,
+        agent: None,
+        cwd: folder(payload),
+        call: None,
+        event,
+    })
+}
+
+pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {
+    match answer {
+        Answer::Silent => Said::nothing(),
+        Answer::Context(words) => Said::json(&json!({
+            "hookSpecificOutput": {
+                "hookEventName": payload.event_name, "additionalContext": words
+            }
+        })),
+        Answer::Deny(why) | Answer::Ask(why) | Answer::GoOn(why) => {
+            Said::json(&json!({ "decision": "deny", "reason": why }))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! opencode, through the plugin that `init` writes.
+//!
+//! Owns the JSON between that plugin and us: both ends are ours. The plugin throws what is denied.
+
+use serde_json::{Value, json};
+
+use super::{Answer, Client, Event, Payload, Said, folder, owned, text, tools};
+
+pub(super) fn read(payload: &Value) -> Option<Payload> {
+    let event_name = owned(payload, &["hook_event_name"])?;
+    let tool = || {
+        let name = text(payload, &["tool_name"]).unwrap_or_default();
+        tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
+    };
+    let event = match event_name.as_str() {
+        "session.created" | "event:session.created" => Event::SessionStart { continues: false },
+        "chat.message" => Event::Prompt,
+        "tool.execute.before" => Event::Before(tool()),
+        "tool.execute.after" => Event::After { tool: tool(), failed: false },
+        "session.compacting" => Event::BeforeCompaction,
+        "session.idle" => Event::Stop { again: true },
+        "session.deleted" => Event::SessionEnd,
+        _ => Event::Other,
+    };
+    Some(Payload {
+        client: Client::Opencode,
+        event_name,
+        session: owned(payload, &["sessionID", "session_id"])?,
+        agent: None,
+        cwd: folder(payload),
+        call: owned(payload, &["callID"]),
+        event,
+    })
+}
+
+pub(super) fn say(answer: &Answer) -> Said {
+    match answer {
+        Answer::Silent => Said::nothing(),
+        Answer::Context(words) => Said::json(&json!({ "context": words })),
+        Answer::Deny(why) | Answer::Ask(why) | Answer::GoOn(why) => {
+            Said::json(&json!({ "decision": "deny", "reason": why }))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Tools of all clients, by the names they have there: which files they change or read.
+//!
+//! Owns the one table of names and argument keys. A tool that is not in it is none of ours; an
+//! argument that is missing or of another type names nothing, and the later doors see what came
+//! of it.
+
+use baton_core::patches::{self, Action};
+use baton_core::shell;
+use baton_engine::doors::edit::{Change, Target};
+use serde_json::Value;
+
+use super::{Tool, text};
+
+const PATH: &[&str] =
+    &["file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path"];
+const CONTENT: &[&str] = &["content", "contents", "file_text"];
+const OLD: &[&str] = &["old_string", "oldString", "old_str"];
+const NEW: &[&str] = &["new_string", "newString", "new_str"];
+const ALL: &[&str] = &["replace_all", "replaceAll"];
+const PATCH: &[&str] = &["command", "patchText", "patch", "input"];
+
+pub(super) fn tool(name: &str, input: &Value) -> Tool {
+    match name {
+        "Write" | "write_file" | "write" | "create_file" => Tool::Edit(whole(input)),
+        "Edit" | "replace" | "edit" | "StrReplace" | "search_replace" => Tool::Edit(one(input)),
+        "MultiEdit" | "multiedit" => Tool::Edit(several(input)),
+        "NotebookEdit" => Tool::Edit(target(input, Change::Unknown)),
+        "Delete" | "delete_file" => Tool::Edit(target(input, Change::Away)),
+        "apply_patch" | "ApplyPatch" => patch(input),
+        "Bash" | "run_shell_command" | "bash" | "Shell" | "shell" | "exec_command" => {
+            command(input).map_or(Tool::Other, Tool::Shell)
+        }
+        "Read" | "read_file" | "read" | "ReadFile" => {
+            let path = text(input, PATH).map(str::to_owned);
+            path.map_or(Tool::Other, |path| Tool::Read(vec![path]))
+        }
+        _ => Tool::Other,
+    }
+}
+
+fn target(input: &Value, change: Change) -> Vec<Target> {
+    let path = text(input, PATH).filter(|path| !path.is_empty());
+    path.map(|path| Target::file(path, change)).into_iter().collect()
+}
+
+fn whole(input: &Value) -> Vec<Target> {
+    let change = match text(input, CONTENT) {
+        Some(content) => Change::Whole(content.to_owned()),
+        // Cursor calls every edit a write.
+        None => return one(input),
+    };
+    target(input, change)
+}
+
+fn one(input: &Value) -> Vec<Target> {
+    target(input, replaced(input))
+}
+
+fn replaced(input: &Value) -> Change {
+    let all = ALL.iter().any(|key| input.get(*key).and_then(Value::as_bool) == Some(true));
+    match (text(input, OLD), text(input, NEW)) {
+        // Nothing is replaced: the file is made.
+        (Some(""), Some(new)) => Change::Whole(new.to_owned()),
+        (Some(old), Some(new)) => Change::Replace { old: old.to_owned(), new: new.to_owned(), all },
+        _ => Change::Unknown,
+    }
+}
+
+fn several(input: &Value) -> Vec<Target> {
+    let edits = input.get("edits").and_then(Value::as_array);
+    let changes: Vec<Change> = edits.into_iter().flatten().map(replaced).collect();
+    let changes = if changes.is_empty() { vec![Change::Unknown] } else { changes };
+    changes.into_iter().flat_map(|change| target(input, change)).collect()
+}
+
+fn patch(input: &Value) -> Tool {
+    let Some(given) = text(input, PATCH).or_else(|| input.as_str()) else {
+        return Tool::Other;
+    };
+    match patches::read(given) {
+        Ok(files) => Tool::Edit(files.iter().flat_map(changed).collect()),
+        Err(why) => {
+            let unknown = |path: String| Target::file(path, Change::Unknown);
+            let targets = patches::named(given).into_iter().map(unknown).collect();
+            Tool::Patch { why: why.to_string(), targets }
+        }
+    }
+}
+
+/// A move changes both its ends.
+fn changed(file: &patches::File) -> Vec<Target> {
+    let here = match (file.action, &file.moved_to) {
+        (Action::Delete, _) | (_, Some(_)) => Change::Away,
+        (Action::Add, None) => {
+            let lines = file.hunks.iter().flat_map(|hunk| &hunk.added);
+            Change::Whole(lines.map(|line| format!("{line}\n")).collect())
+        }
+        (Action::Update, None) => match file.hunks.as_slice() {
+            [hunk] if !hunk.removed.is_empty() => Change::Replace {
+                old: hunk.removed.join("\n"),
+                new: hunk.added.join("\n"),
+                all: false,
+            },
+            _ => Change::Unknown,
+        },
+    };
+    let mut targets = vec![Target::file(&file.path, here)];
+    let there = file.moved_to.iter().cloned();
+    targets.extend(there.map(|path| Target::file(path, Change::Unknown)));
+    targets
+}
+
+/// The line of a shell; a list of words is the line in which a shell reads them.
+fn command(input: &Value) -> Option<String> {
+    let given = input.get("command").or_else(|| input.get("cmd"))?;
+    match given {
+        Value::String(line) => Some(line.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            Some(shell::quote(words?))
+        }
+        _ => None,
+    }
+}

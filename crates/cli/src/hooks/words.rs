@@ -1,0 +1,295 @@
+//! What a model reads at the doors: who, until when, why, and what it can do now.
+//!
+//! Owns the sentences. Every line begins with `Baton:` so that a reader knows who speaks; texts of
+//! other agents stand in quotes, escaped, and never at the start of a line (S20).
+
+use std::fmt::Write as _;
+
+use baton_core::check::{Because, Finding, Verdict};
+use baton_core::shell::danger::Verb;
+use baton_engine::checking::NotClaimable;
+use baton_engine::doors::after::Compared;
+use baton_engine::doors::edit::Judged;
+use baton_engine::doors::reads::Stale;
+use baton_engine::doors::shell::{self, Stopped};
+use baton_engine::doors::stop::Left;
+
+use crate::news::notices_words;
+use crate::render::{self, shown};
+use crate::words::{Problem, held_sentence, word};
+
+/// Findings that one answer spells out.
+const FINDINGS_MAX: usize = 5;
+
+/// Why an edit may not be, and what else can be done.
+pub(crate) fn denial(judged: &Judged) -> String {
+    let mut text = String::new();
+    let stopped = judged.findings.iter().filter(|one| one.verdict >= Verdict::Ask);
+    for finding in stopped.clone().take(FINDINGS_MAX) {
+        let _ = writeln!(text, "Baton: {}", stopped_sentence(finding));
+    }
+    let more = stopped.count().saturating_sub(FINDINGS_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "Baton: and {more} more like it.");
+    }
+    for one in judged.not_claimable.iter().filter(|one| one.verdict >= Verdict::Ask) {
+        let _ = writeln!(text, "Baton: {}", unclaimable_sentence(one));
+    }
+    for path in &judged.overwritten {
+        let stale = judged.stale.iter().find(|one| one.path == *path);
+        let _ = writeln!(
+            text,
+            "Baton: {} since you read it, and this would overwrite that. Read it again, then \
+             write what both need.",
+            stale.map_or_else(|| shown(&path.to_string()), changed_sentence)
+        );
+    }
+    for path in &judged.not_appended {
+        let _ = writeln!(
+            text,
+            "Baton: {} is in an append zone: lines may be added at its end, and those that are \
+             there stay as they are.",
+            shown(&path.to_string())
+        );
+    }
+    text.push_str(&news(judged));
+    text.trim_end().to_owned()
+}
+
+fn stopped_sentence(finding: &Finding) -> String {
+    let path = finding.resource.to_string();
+    let (what, given) = (shown(&path), word(&path));
+    match (finding.because, finding.held.first()) {
+        (Because::Held, Some(held)) => format!(
+            "{}. Nothing was changed; do not go around this. You can work on something else now \
+             (baton task ready), wait for it (baton claim {given} --wait 10m), ask for it (baton \
+             ask {given} --why \"…\"), or suggest your change (baton suggest --help).",
+            held_sentence(held)
+        ),
+        (Because::Held, None) => format!("{what} is held by somebody else."),
+        (Because::ClaimFirst, _) => format!(
+            "{what} is in a zone where a claim comes first: baton claim {given}, then edit it."
+        ),
+        (Because::NeedsPerson, _) => format!(
+            "{what} is for a person to approve. Say what you would change and why, and go on with \
+             something else until a person has decided."
+        ),
+        _ => format!("{what} may not be edited now."),
+    }
+}
+
+fn unclaimable_sentence(one: &NotClaimable) -> String {
+    let path = shown(one.path.trim_start_matches("path:"));
+    match one.because {
+        Because::GitDir => format!(
+            "{path} belongs to git or to Baton and is never edited by hand; use git and baton."
+        ),
+        _ => format!("{path} may not be edited."),
+    }
+}
+
+fn changed_sentence(stale: &Stale) -> String {
+    let path = shown(&stale.path.to_string());
+    match &stale.by {
+        Some(name) => format!("{path} was changed by {}", shown(name)),
+        None => format!("{path} has changed"),
+    }
+}
+
+/// What an agent should know of an edit that may be.
+pub(crate) fn remarks(judged: &Judged) -> String {
+    let mut text = String::new();
+    for stale in &judged.stale {
+        let _ = writeln!(
+            text,
+            "Baton: {} since you read it. Make sure your change fits what is there now.",
+            changed_sentence(stale)
+        );
+    }
+    if let Some(granted) = &judged.granted {
+        for held in &granted.elsewhere {
+            let _ = writeln!(
+                text,
+                "Baton: in another tree, {}. Your edit is fine here; expect a merge, and keep the \
+                 change small.",
+                held_sentence(held)
+            );
+        }
+        for left in &granted.left_behind {
+            let saved = match &left.rescue {
+                Some(reference) => format!(" (saved as {reference})"),
+                None => String::new(),
+            };
+            let _ = writeln!(
+                text,
+                "Baton: {} has uncommitted changes of {}{saved}. They are not yours: keep them.",
+                render::resources(&left.paths),
+                render::holder(&left.holder)
+            );
+        }
+    }
+    text.push_str(&news(judged));
+    text.trim_end().to_owned()
+}
+
+fn news(judged: &Judged) -> String {
+    told(&judged.notices)
+}
+
+/// What a session must be told, a line each.
+pub(crate) fn told(notices: &[baton_core::notices::Notice]) -> String {
+    let lines = notices_words(notices, false);
+    lines.lines().map(|line| format!("Baton: {line}\n")).collect()
+}
+
+/// Why a line of a shell may not run, and what to do instead.
+pub(crate) fn line_denial(judged: &shell::Judged) -> String {
+    let mut text = String::new();
+    for stopped in judged.stopped.iter().take(FINDINGS_MAX) {
+        let line = shown(&stopped.danger.argv.join(" "));
+        let why = danger_sentence(stopped, judged.on_target.as_deref());
+        let _ = writeln!(text, "Baton: `{line}` was not run: {why}");
+    }
+    if let Some(target) = &judged.deploys {
+        let target = shown(target);
+        let _ = writeln!(
+            text,
+            "Baton: this ships {target} by hand, and was not run. `baton deploy {target}` does it \
+             from a clean checkout of what has landed, one at a time, and checks it afterwards."
+        );
+    }
+    if let Some(edits) = &judged.edits {
+        text.push_str(&denial(edits));
+    }
+    text.push_str(&told(&judged.notices));
+    text.trim_end().to_owned()
+}
+
+fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
+    let others = match stopped.others.as_slice() {
+        [] => "others".to_owned(),
+        names => names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", "),
+    };
+    let work = if stopped.others.len() == 1 { "works" } else { "work" };
+    match stopped.danger.verb {
+        Verb::Stash => format!(
+            "git has one stash for all working trees, and {others} would find or lose work in it. \
+             Commit what is yours instead: baton commit -m \"wip: …\"."
+        ),
+        Verb::ResetHard | Verb::Clean | Verb::DiscardAll => format!(
+            "{others} {work} in this tree, and uncommitted edits would be gone. To undo your \
+             own edits, restore your own files by name: git restore FILE."
+        ),
+        Verb::SwitchTree => format!(
+            "{others} {work} in this tree, and it would change under their hands. Work in a tree \
+             of your own (baton worktree new), bring this one up to date with baton sync --pull, \
+             or take the whole tree first: baton claim @git/tree --wait 10m."
+        ),
+        Verb::AddAll => format!(
+            "it would take what {others} changed or staged along. Commit exactly your files: baton \
+             commit -m \"…\" FILE…"
+        ),
+        Verb::PlainCommit => match on_target {
+            Some(branch) => format!(
+                "work reaches {} only through the queue. `baton commit -m \"…\"` puts it on a \
+                 branch of your own, and `baton land` lands it when its checks have passed.",
+                shown(branch)
+            ),
+            None => format!(
+                "{others} {work} in this tree with the same index, and it may take what was staged \
+                 there. Commit exactly your files: baton commit -m \"…\" FILE…"
+            ),
+        },
+        Verb::ForcePush => {
+            "it can erase what others pushed. Land your branch instead: baton land.".to_owned()
+        }
+        Verb::NoVerify | Verb::ConfigHooks => {
+            "hooks guard the work of others here, and are not left out. Run it without that."
+                .to_owned()
+        }
+        Verb::DeletesBaton => {
+            "that folder belongs to git or to Baton, and is never written by hand.".to_owned()
+        }
+        Verb::ActsAsPerson => {
+            "only a person decides that. Say what you need and why, and go on with something else."
+                .to_owned()
+        }
+        Verb::ActsAsSession => "you act as your own session, and as no other.".to_owned(),
+        Verb::KillsBaton => "other agents depend on it.".to_owned(),
+        Verb::Push => "others may be at risk.".to_owned(),
+    }
+}
+
+/// What an agent would leave if it stopped now.
+pub(crate) fn left(left: &Left) -> String {
+    let mut text = String::from("Baton: before you stop, once:\n");
+    if !left.dirty.is_empty() {
+        let _ = writeln!(
+            text,
+            "- {} changed and in no commit, and nobody else can edit it: baton commit -m \"…\", or \
+             put it back.",
+            match left.dirty.len() {
+                1 => format!("{} is", render::resources(&left.dirty)),
+                _ => format!("{} are", render::resources(&left.dirty)),
+            }
+        );
+    }
+    for task in &left.tasks {
+        let id = &task.task;
+        let _ = writeln!(
+            text,
+            "- {id} \"{}\" is yours and not finished: baton task done {id}, hand it over (baton \
+             handoff offer {id}) or park it (baton task park {id}), and say what is not done.",
+            shown(&task.title)
+        );
+    }
+    for check in &left.checks {
+        let _ =
+            writeln!(text, "- the check {0} has not passed: baton task check {0}.", word(check));
+    }
+    text.trim_end().to_owned()
+}
+
+/// What a command left that its agent must know.
+pub(crate) fn compared(compared: &Compared) -> String {
+    let mut text = String::new();
+    for held in &compared.breached {
+        let path = held.resource.to_string();
+        let _ = writeln!(
+            text,
+            "Baton: your command changed {}, and {}. Put it back as it was if you can do so \
+             without touching their edits (ask: baton ask {} --why \"…\"); this is in the journal.",
+            shown(&path),
+            held_sentence(held),
+            word(&path)
+        );
+    }
+    if let Some(taken) = &compared.taken {
+        text.push_str(&denial(taken));
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&remarks(taken));
+    }
+    if !compared.in_the_middle.is_empty() {
+        let named = compared.in_the_middle.iter().take(FINDINGS_MAX);
+        let named: Vec<String> =
+            named.map(|(path, name)| format!("{} ({})", shown(path), shown(name))).collect();
+        let _ = writeln!(
+            text,
+            "Baton: this failed while others are in the middle of edits that are not yours: {}. Do \
+             not mend them: wait a minute and run it again.",
+            named.join(", ")
+        );
+    }
+    text.trim_end().to_owned()
+}
+
+/// Baton could not answer; the act goes on unjudged, and the agent is told so.
+pub(crate) fn unanswered(problem: &Problem) -> String {
+    format!(
+        "Baton: this was not judged, because Baton could not answer: {}. Go on carefully, and tell \
+         your user: {}",
+        problem.message, problem.next
+    )
+}

@@ -1,0 +1,320 @@
+//! Verbs that endanger the work of others, or that only a person may say.
+//!
+//! Owns the list of the shell door. Invariant: pure words: whether anybody is at risk, holds
+//! `@git/tree`, or is a person, is judged by whoever asks. Rather one too many is told than one too
+//! few: abbreviations count, and in a line that could not be read each `git` begins a command.
+
+use super::git::{self, Call, first};
+use super::outcome::{Argument, Command, Deeds, Place, Write};
+
+/// What is dangerous, and the command it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Danger {
+    pub verb: Verb,
+    /// The words as far as they are known, to be shown.
+    pub argv: Vec<String>,
+    /// Where it would run.
+    pub folder: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// One stack for all working trees.
+    Stash,
+    /// Edits of everyone in the tree are gone.
+    ResetHard,
+    Clean,
+    /// Restores or checks out everything.
+    DiscardAll,
+    /// Another commit is put into the tree: needs `@git/tree`.
+    SwitchTree,
+    /// Takes what others staged or changed.
+    AddAll,
+    ForcePush,
+    Push,
+    /// A commit that Baton does not make.
+    PlainCommit,
+    /// Leaves out hooks, or points git at other ones.
+    NoVerify,
+    /// Sets where hooks lie, for good.
+    ConfigHooks,
+    /// Writes into `.git` or `.baton`.
+    DeletesBaton,
+    /// Does what only a person may do, or pretends to be one.
+    ActsAsPerson,
+    /// Says which session acts: its own is no harm, and whoever knows it can tell.
+    ActsAsSession,
+    KillsBaton,
+}
+
+/// All dangers of a line, each command's once.
+pub fn of(deeds: &Deeds) -> Vec<Danger> {
+    let mut dangers = Vec::new();
+    for command in &deeds.commands {
+        let mut verbs = Vec::new();
+        judge(command, &mut verbs);
+        // A program that nobody knows may start these: poetry run git stash.
+        if verbs.is_empty() && !is_known(command.name()) {
+            let starts = |word: &Argument| matches!(word.program(), "git" | "baton");
+            let later = command.argv.iter().skip(1).position(starts);
+            if let Some(argv) = later.and_then(|at| command.argv.get(at + 1..)) {
+                let inner = Command { argv: argv.to_vec(), ..command.clone() };
+                judge(&inner, &mut verbs);
+            }
+        }
+        if kills_unknown(command) && deeds.commands.iter().any(|one| mentions(one, "baton")) {
+            verbs.push(Verb::KillsBaton);
+        }
+        verbs.sort_unstable();
+        verbs.dedup();
+        let (argv, folder) = (command.words(), &command.folder);
+        let danger = |verb| Danger { verb, argv: argv.clone(), folder: folder.clone() };
+        dangers.extend(verbs.into_iter().map(danger));
+    }
+    for write in deeds.writes.iter().filter(|write| is_inside(write)) {
+        let argv = vec![shown(&write.place)];
+        dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder: Place::here() });
+    }
+    dangers
+}
+
+/// Programs for which `git` is just a word.
+fn is_known(name: &str) -> bool {
+    const WORDS: [&str; 28] = [
+        // These act elsewhere.
+        "ssh", "docker", "podman", "kubectl", "git", "baton", "echo", "printf", "cat", "grep", "rg",
+        "which", "man", "type", "ls", "find", "head", "tail", "test", "[", "cp", "mv", "rm",
+        "mkdir", "touch", "cd", "pushd", "export",
+    ];
+    WORDS.contains(&name)
+}
+
+fn shown(place: &Place) -> String {
+    match place {
+        Place::Path(text) | Place::Pattern(text) => text.clone(),
+        Place::Home(rest) => format!("~/{rest}"),
+        Place::Unknown => "…".to_owned(),
+    }
+}
+
+/// Does it write the repository's or Baton's own files? A `.gitignore` is none of them.
+fn is_inside(write: &Write) -> bool {
+    let own = |segment: &str| {
+        segment.eq_ignore_ascii_case(".git") || segment.eq_ignore_ascii_case(".baton")
+    };
+    match &write.place {
+        Place::Path(text) | Place::Home(text) | Place::Pattern(text) => text.split('/').any(own),
+        Place::Unknown => false,
+    }
+}
+
+fn judge(command: &Command, verbs: &mut Vec<Verb>) {
+    environment(command, verbs);
+    match command.name() {
+        "baton" if command.terminal => verbs.push(Verb::ActsAsPerson),
+        "baton" => baton(command, verbs),
+        "expect" if mentions(command, "baton") => verbs.push(Verb::ActsAsPerson),
+        "kill" | "pkill" | "killall" | "skill" if mentions(command, "baton") => {
+            verbs.push(Verb::KillsBaton);
+        }
+        "gh" if command.words().windows(2).any(|pair| pair == ["pr", "checkout"]) => {
+            verbs.push(Verb::SwitchTree);
+        }
+        "git" => {
+            if let Some(call) = git::read(command) {
+                settings(&call, verbs);
+                verb(&call, verbs);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `kill $(pgrep …)`.
+fn kills_unknown(command: &Command) -> bool {
+    let unknown = |argument: &Argument| matches!(argument, Argument::Unknown(_));
+    command.name() == "kill" && command.argv.iter().any(unknown)
+}
+
+fn mentions(command: &Command, text: &str) -> bool {
+    command.argv.iter().skip(1).any(|argument| argument.shown().contains(text))
+        || command.input.as_deref().is_some_and(|input| input.contains(text))
+}
+
+/// Variables that say who acts, and those that turn git elsewhere.
+fn environment(command: &Command, verbs: &mut Vec<Verb>) {
+    let exports = matches!(command.name(), "export" | "unset" | "declare" | "typeset" | "readonly");
+    let typed = command.argv.iter().skip(1).filter(|_| exports);
+    let typed = typed.map(|word| {
+        let word = word.shown();
+        let (name, value) = word.split_once('=').unwrap_or((&word, "…"));
+        (name.to_owned(), value.is_empty())
+    });
+    let empty = |value: &Argument| value.text() == Some("");
+    let assigned = command.assigned.iter().map(|(name, value)| (name.clone(), empty(value)));
+    let typed = typed.map(|(name, empty)| (name, empty || command.name() == "unset"));
+    let unset = command.unset.iter().map(|name| (name.clone(), true));
+    for (name, gone) in assigned.chain(typed).chain(unset) {
+        match name.as_str() {
+            "BATON_SESSION" | "BATON_AGENT" if !gone => verbs.push(Verb::ActsAsSession),
+            "BATON_SESSION" | "BATON_PERSON_TOKEN_FILE" | "BATON_AGENT" => {
+                verbs.push(Verb::ActsAsPerson);
+            }
+            // An empty environment hides the session, from Baton and from its hooks.
+            "*" if matches!(command.name(), "baton" | "git") => verbs.push(Verb::ActsAsPerson),
+            "GIT_DIR"
+            | "GIT_WORK_TREE"
+            | "GIT_INDEX_FILE"
+            | "GIT_COMMON_DIR"
+            | "GIT_EXEC_PATH"
+            | "GIT_CONFIG"
+            | "GIT_CONFIG_GLOBAL"
+            | "GIT_CONFIG_SYSTEM"
+            | "GIT_CONFIG_COUNT"
+            | "GIT_CONFIG_PARAMETERS"
+            | "GIT_OBJECT_DIRECTORY"
+            | "GIT_TEMPLATE_DIR" => {
+                verbs.push(Verb::NoVerify);
+            }
+            _ if name.starts_with("GIT_CONFIG_KEY_") => verbs.push(Verb::NoVerify),
+            _ => {}
+        }
+    }
+    let reads = |word: &Argument| word.shown().contains("BATON_PERSON_TOKEN");
+    if command.argv.iter().any(reads) {
+        verbs.push(Verb::ActsAsPerson);
+    }
+}
+
+/// `git -c …` and its like.
+fn settings(call: &Call<'_>, verbs: &mut Vec<Verb>) {
+    for setting in &call.settings {
+        let name = setting.to_ascii_lowercase();
+        let elsewhere = ["core.hookspath", "alias.", "git-dir", "work-tree", "exec-path"];
+        if elsewhere.iter().any(|one| name.starts_with(one)) {
+            verbs.push(Verb::NoVerify);
+        }
+    }
+}
+
+fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
+    let options = call.options();
+    let all = |operand: &Argument| matches!(&*operand.shown(), "." | ":/" | "*" | "./" | ":(top)");
+    let names_all = options.operands.iter().any(all);
+    match call.verb {
+        "stash" if !matches!(first(&options), "list" | "show" | "create") => {
+            verbs.push(Verb::Stash);
+        }
+        "reset" if options.has(&["--hard", "--merge", "--keep"]) => verbs.push(Verb::ResetHard),
+        "clean" if !options.has(&["-n", "--dry-run"]) => verbs.push(Verb::Clean),
+        "restore" if names_all && !options.has(&["-S", "--staged"]) => {
+            verbs.push(Verb::DiscardAll);
+        }
+        "checkout" => checkout(call, verbs),
+        "bisect" if matches!(first(&options), "log" | "view") => {}
+        "bisect" | "am" | "rebase" | "merge" | "pull" | "cherry-pick" | "revert" | "switch" => {
+            verbs.push(Verb::SwitchTree);
+        }
+        "read-tree" | "checkout-index" | "sparse-checkout" | "filter-branch" | "filter-repo" => {
+            verbs.push(Verb::SwitchTree);
+        }
+        "add" | "stage" => {
+            let dry = options.has(&["-n", "--dry-run"]);
+            if !dry && (names_all || options.has(&["-A", "--all", "-u", "--update"])) {
+                verbs.push(Verb::AddAll);
+            }
+        }
+        "commit" => {
+            verbs.push(Verb::PlainCommit);
+            if options.has(&["-a", "--all"]) {
+                verbs.push(Verb::AddAll);
+            }
+            if options.has(&["-n", "--no-verify"]) {
+                verbs.push(Verb::NoVerify);
+            }
+        }
+        "push" => push(call, verbs),
+        "config" => config(call, verbs),
+        _ => {}
+    }
+    if matches!(call.verb, "merge" | "rebase" | "am") && options.has(&["--no-verify"]) {
+        verbs.push(Verb::NoVerify);
+    }
+}
+
+/// Paths behind `--` are written by name; everything, or another commit, is a danger.
+fn checkout(call: &Call<'_>, verbs: &mut Vec<Verb>) {
+    let options = call.options();
+    let paths = call.behind_dashes().unwrap_or(&options.operands);
+    let all = |operand: &Argument| matches!(&*operand.shown(), "." | ":/" | "*" | "./");
+    if paths.iter().any(all) || options.has(&["-f", "--force"]) {
+        verbs.push(Verb::DiscardAll);
+    }
+    let named = call.behind_dashes().is_some_and(|paths| !paths.is_empty());
+    let sure = |operand: &Argument| operand.text().is_some_and(git::is_surely_path);
+    let making = options.has(&["-b", "-B", "--orphan", "--detach"]);
+    let only_paths = !options.operands.is_empty() && options.operands.iter().all(sure);
+    if !named && !only_paths && (making || options.operands.len() < 2) {
+        verbs.push(Verb::SwitchTree);
+    }
+}
+
+fn push(call: &Call<'_>, verbs: &mut Vec<Verb>) {
+    let options = call.options();
+    if options.has(&["-n", "--dry-run"]) {
+        return;
+    }
+    verbs.push(Verb::Push);
+    let forced = ["-f", "--force", "--force-with-lease", "--force-if-includes", "--mirror", "-d"];
+    let by_reference = |operand: &Argument| operand.shown().starts_with(['+', ':']);
+    let rest = options.operands.get(1..).unwrap_or_default();
+    let gone = options.has(&["--delete", "--prune"]) || rest.iter().any(by_reference);
+    if options.has(&forced) || gone {
+        verbs.push(Verb::ForcePush);
+    }
+    if options.has(&["--no-verify"]) {
+        verbs.push(Verb::NoVerify);
+    }
+}
+
+fn config(call: &Call<'_>, verbs: &mut Vec<Verb>) {
+    let options = call.options();
+    let mut operands = options.operands.iter().map(|operand| operand.shown().to_ascii_lowercase());
+    let reads = ["--get", "--get-all", "--list", "-l", "--get-regexp", "--show-origin"];
+    let named = |name: &String| {
+        name.starts_with("core.hookspath") || name.starts_with("alias.") || name == "include.path"
+    };
+    let read = options.has(&reads) || matches!(first(&options), "get" | "list");
+    // A name alone is read; with a value, or taken away, it is changed.
+    let changes =
+        options.has(&["--unset", "--unset-all", "--add", "--replace-all", "-e", "--edit"])
+            || matches!(first(&options), "set" | "unset" | "edit" | "rename-section")
+            || options.operands.len() > 1;
+    if !read && changes && (operands.any(|name| named(&name)) || options.has(&["-e", "--edit"])) {
+        verbs.push(Verb::ConfigHooks);
+    }
+}
+
+/// What Baton itself lets only a person do; the command line marks it "a person's right".
+fn baton(command: &Command, verbs: &mut Vec<Verb>) {
+    let valued = ["--session", "--agent", "--person-token", "--op-id"];
+    let arguments = command.argv.get(1..).unwrap_or_default();
+    let options = super::options::read(arguments, "C", &valued);
+    let word = |at: usize| options.operands.get(at).and_then(Argument::text).unwrap_or_default();
+    let persons = matches!(
+        (word(0), word(1)),
+        ("gate", "approve" | "deny" | "trust")
+            | ("task", "revive")
+            | ("policy", "approve")
+            | ("store", "restore")
+            | ("session", "revive")
+            | ("trust" | "revoke" | "person", _)
+    );
+    let forced = word(0) == "worktree" && word(1) == "remove" && options.has(&["--force"]);
+    if persons || forced || options.has(&["--person-token"]) {
+        verbs.push(Verb::ActsAsPerson);
+    }
+    if options.has(&["--session", "--agent"]) {
+        verbs.push(Verb::ActsAsSession);
+    }
+}

@@ -1,0 +1,259 @@
+//! Words after expansion: braces, `~`, known variables, splitting into fields, globs.
+//!
+//! Owns the order in which a shell does it. Invariant: a letter never loses where it came from
+//! before the last step, so quoted letters are never special and a value is never read as braces.
+
+use super::BRACES_MAX;
+use super::outcome::Argument;
+use super::tree::Change;
+
+/// The most opening braces of a word that are looked at.
+const OPENINGS_MAX: usize = 64;
+/// The longest word with braces that is taken apart.
+const BRACED_LETTERS_MAX: usize = 4096;
+
+/// A letter and where it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bit {
+    /// Typed without quotes.
+    Raw(char),
+    /// Of an unquoted value: splits and matches, but is no brace.
+    Value(char),
+    Quoted(char),
+    /// Of a value that is a glob already.
+    Glob(char),
+    Home,
+    Unknown,
+    /// Here a word is, even without letters.
+    Present,
+    /// Here a word ends.
+    Break,
+}
+
+/// The bits of a known value.
+pub(super) fn of_value(value: &Argument, quoted: bool, bits: &mut Vec<Bit>) {
+    let letter = |letter| if quoted { Bit::Quoted(letter) } else { Bit::Value(letter) };
+    if quoted {
+        bits.push(Bit::Present);
+    }
+    match value {
+        Argument::Text(text) => bits.extend(text.chars().map(letter)),
+        Argument::Pattern(text) => bits.extend(text.chars().map(Bit::Glob)),
+        Argument::Unknown(_) => bits.push(Bit::Unknown),
+        Argument::Home(rest) => {
+            bits.push(Bit::Home);
+            if !rest.is_empty() {
+                bits.push(letter('/'));
+                bits.extend(rest.chars().map(letter));
+            }
+        }
+    }
+}
+
+/// `${name%…}` and its like.
+pub(super) fn changed(value: &Argument, change: &Change) -> Argument {
+    let make: fn(String) -> Argument = match value {
+        Argument::Text(_) => Argument::Text,
+        Argument::Pattern(_) => Argument::Pattern,
+        _ if matches!(change, Change::None | Change::Default(_)) => return value.clone(),
+        Argument::Home(_) | Argument::Unknown(_) => return Argument::Unknown("…".to_owned()),
+    };
+    let text: &str = match value {
+        Argument::Text(text) | Argument::Pattern(text) => text,
+        Argument::Home(_) | Argument::Unknown(_) => "",
+    };
+    let without_last = || text.rsplit_once('/').map_or(text, |(folder, _)| folder);
+    let changed = match change {
+        Change::None | Change::Default(_) => text,
+        Change::WithoutEnd(end) => text.strip_suffix(end.as_str()).unwrap_or(text),
+        Change::WithoutStart(start) => text.strip_prefix(start.as_str()).unwrap_or(text),
+        Change::LastSegment => text.rsplit('/').next().unwrap_or(text),
+        Change::WithoutLastSegment => without_last(),
+    };
+    make(changed.to_owned())
+}
+
+/// The words that these bits become.
+pub(super) fn words(bits: &[Bit], words: &mut Vec<Argument>) {
+    let openings = bits.iter().filter(|bit| **bit == Bit::Raw('{')).count();
+    let long = openings > OPENINGS_MAX || bits.len() > BRACED_LETTERS_MAX;
+    let mut budget = if long { 0 } else { BRACES_MAX };
+    let mut all = Vec::new();
+    match openings {
+        0 => all.push(bits.to_vec()),
+        _ => braces(bits, &mut budget, &mut all),
+    }
+    if openings > 0 && budget == 0 {
+        words.push(Argument::Unknown(shown(bits)));
+        return;
+    }
+    for word in all {
+        let split =
+            |bit: &Bit| matches!(bit, Bit::Break) || matches!(bit, Bit::Value(' ' | '\t' | '\n'));
+        let fields = word.split(split).filter(|field| !field.is_empty());
+        words.extend(fields.map(argument));
+    }
+}
+
+/// The one word of an assignment or a redirection: nothing is split, and no glob is looked for.
+pub(super) fn value(bits: &[Bit]) -> Argument {
+    let special = |bit: &Bit| match *bit {
+        Bit::Raw('~') => *bit,
+        Bit::Raw(letter) | Bit::Value(letter) => Bit::Quoted(letter),
+        other => other,
+    };
+    let mut bits: Vec<Bit> = bits.iter().map(special).collect();
+    // What stands behind the tilde must still be seen as typed.
+    if let [Bit::Raw('~'), second @ Bit::Quoted('/'), ..] = &mut bits[..] {
+        *second = Bit::Raw('/');
+    }
+    argument(&bits)
+}
+
+fn argument(bits: &[Bit]) -> Argument {
+    if bits.contains(&Bit::Unknown) {
+        return Argument::Unknown(shown(bits));
+    }
+    let rest = match bits {
+        [Bit::Home, rest @ ..] => Some(rest),
+        [Bit::Raw('~')] => Some(&[][..]),
+        [Bit::Raw('~'), Bit::Raw('/'), ..] => bits.get(1..),
+        [Bit::Raw('~'), ..] => return Argument::Unknown(shown(bits)),
+        _ => None,
+    };
+    match (rest, is_glob(bits)) {
+        (None, false) => Argument::Text(letters(bits)),
+        (None, true) => Argument::Pattern(pattern(bits)),
+        (Some(_), true) => Argument::Unknown(shown(bits)),
+        (Some(rest), false) => {
+            let text = letters(rest);
+            match text.strip_prefix('/') {
+                Some(rest) => Argument::Home(rest.trim_start_matches('/').to_owned()),
+                None if text.is_empty() => Argument::Home(text),
+                // The name of the home folder goes on: that is another folder.
+                None => Argument::Unknown(shown(bits)),
+            }
+        }
+    }
+}
+
+fn letter(bit: &Bit) -> Option<char> {
+    match *bit {
+        Bit::Raw(letter) | Bit::Value(letter) | Bit::Quoted(letter) | Bit::Glob(letter) => {
+            Some(letter)
+        }
+        Bit::Home | Bit::Unknown | Bit::Present | Bit::Break => None,
+    }
+}
+
+fn letters(bits: &[Bit]) -> String {
+    bits.iter().filter_map(letter).collect()
+}
+
+fn shown(bits: &[Bit]) -> String {
+    let show = |bit: &Bit| match bit {
+        Bit::Unknown => Some('…'),
+        Bit::Home => Some('~'),
+        Bit::Break => Some(' '),
+        _ => letter(bit),
+    };
+    bits.iter().filter_map(show).collect()
+}
+
+fn is_glob(bits: &[Bit]) -> bool {
+    let mut open = false;
+    bits.iter().any(|bit| match bit {
+        Bit::Glob(_) | Bit::Raw('*' | '?') | Bit::Value('*' | '?') => true,
+        Bit::Raw('[') | Bit::Value('[') => {
+            open = true;
+            false
+        }
+        Bit::Raw(']') | Bit::Value(']') => open,
+        _ => false,
+    })
+}
+
+fn pattern(bits: &[Bit]) -> String {
+    let mut text = String::with_capacity(bits.len());
+    for bit in bits {
+        match *bit {
+            Bit::Raw(letter @ ('*' | '?' | '[' | ']'))
+            | Bit::Value(letter @ ('*' | '?' | '[' | ']'))
+            | Bit::Glob(letter) => text.push(letter),
+            Bit::Raw(letter) | Bit::Value(letter) | Bit::Quoted(letter) => {
+                if ",*?[]{}\\~".contains(letter) {
+                    text.push('\\');
+                }
+                text.push(letter);
+            }
+            Bit::Home | Bit::Unknown | Bit::Present | Bit::Break => {}
+        }
+    }
+    text
+}
+
+/// Expands the first braces, and what comes of it again. The budget counts every call, so that
+/// neither their number nor their depth is without bound.
+fn braces(bits: &[Bit], budget: &mut usize, all: &mut Vec<Vec<Bit>>) {
+    if *budget == 0 {
+        return;
+    }
+    *budget -= 1;
+    let openings = (0..bits.len()).filter(|at| bits[*at] == Bit::Raw('{'));
+    let found = openings.filter_map(|at| alternatives(bits, at)).next();
+    let Some((start, end, alternatives)) = found else {
+        all.push(bits.to_vec());
+        return;
+    };
+    for alternative in alternatives {
+        let word = [&bits[..start], &alternative, &bits[end + 1..]].concat();
+        braces(&word, budget, all);
+    }
+}
+
+/// The brace that opens here, the one that closes it, and what stands between the commas.
+fn alternatives(bits: &[Bit], start: usize) -> Option<(usize, usize, Vec<Vec<Bit>>)> {
+    let (mut depth, mut commas) = (0_usize, vec![start]);
+    let mut end = None;
+    for (at, bit) in bits.iter().enumerate().skip(start + 1) {
+        match bit {
+            Bit::Raw('{') => depth += 1,
+            Bit::Raw('}') if depth == 0 => {
+                end = Some(at);
+                break;
+            }
+            Bit::Raw('}') => depth -= 1,
+            Bit::Raw(',') if depth == 0 => commas.push(at),
+            _ => {}
+        }
+    }
+    let end = end?;
+    if commas.len() == 1 {
+        let inside = letters(&bits[start + 1..end]);
+        return sequence(&inside).map(|words| (start, end, words));
+    }
+    commas.push(end);
+    let between = |pair: &[usize]| bits[pair[0] + 1..pair[1]].to_vec();
+    Some((start, end, commas.windows(2).map(between).collect()))
+}
+
+/// `1..9` and `a..f`.
+fn sequence(inside: &str) -> Option<Vec<Vec<Bit>>> {
+    let (first, last) = inside.split_once("..")?;
+    let raw = |text: String| text.chars().map(Bit::Quoted).collect::<Vec<Bit>>();
+    if let (Ok(first), Ok(last)) = (first.parse::<i32>(), last.parse::<i32>()) {
+        let length = usize::try_from(first.abs_diff(last)).ok()?;
+        let step = if first <= last { 1 } else { -1 };
+        let number = |count: usize| {
+            let count = i32::try_from(count).unwrap_or_default();
+            raw((first + step * count).to_string())
+        };
+        // Leading zeros and steps are left as a word that nobody knows.
+        return (length < BRACES_MAX).then(|| (0..=length).map(number).collect());
+    }
+    let (mut first, mut last) = (first.chars(), last.chars());
+    let (from, until) = (first.next()?, last.next()?);
+    let letters = from.is_ascii_alphabetic() && until.is_ascii_alphabetic() && from <= until;
+    let single = first.next().is_none() && last.next().is_none();
+    (letters && single).then(|| (from..=until).map(|one| raw(one.to_string())).collect())
+}

@@ -1,0 +1,280 @@
+//! git as a line calls it: its own options, its verb, and what the verb writes to the tree.
+//!
+//! Owns the reading of git's command line, for this and for `danger`. Invariant: a verb that is not
+//! known to leave the files of the tree alone makes the line not harmless.
+
+use crate::patches;
+
+use super::options::{self, Options};
+use super::outcome::{Argument, Command, How, Place};
+use super::walk::{Input, Walker};
+use super::writers;
+
+/// One call of git.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    /// Where it runs, `-C` counted.
+    pub(super) folder: Place,
+    /// `-c name=value`, and options that point it elsewhere.
+    pub(super) settings: Vec<String>,
+    pub(super) verb: &'a str,
+    pub(super) arguments: &'a [Argument],
+}
+
+impl Call<'_> {
+    pub(super) fn options(&self) -> Options {
+        let (short, long) = valued(self.verb);
+        options::read(self.arguments, short, long)
+    }
+
+    /// What stands behind `--`.
+    pub(super) fn behind_dashes(&self) -> Option<&[Argument]> {
+        let at = self.arguments.iter().position(|one| one.text() == Some("--"))?;
+        self.arguments.get(at + 1..)
+    }
+}
+
+/// Options of a verb that take a value as a word of their own.
+fn valued(verb: &str) -> (&'static str, &'static [&'static str]) {
+    match verb {
+        "commit" => (
+            "mFCctS",
+            &["--message", "--file", "--author", "--date", "--template", "--cleanup", "--fixup"],
+        ),
+        "checkout" | "switch" => ("bBcC", &["--orphan", "--create", "--force-create"]),
+        "restore" => ("s", &["--source", "--pathspec-from-file"]),
+        "push" => ("o", &["--push-option", "--receive-pack", "--exec", "--repo"]),
+        "tag" => ("mFu", &["--message", "--file"]),
+        "clean" => ("e", &["--exclude"]),
+        "apply" => ("pC", &["--directory", "--exclude", "--include"]),
+        "rebase" => ("xsX", &["--exec", "--onto"]),
+        "merge" | "pull" => ("msXF", &["--message", "--strategy"]),
+        "config" => ("f", &["--file", "--blob", "--type", "--default"]),
+        "worktree" => ("bB", &["--reason"]),
+        _ => ("", &[]),
+    }
+}
+
+/// Reads a call; None when the command is not git.
+pub(super) fn read(command: &Command) -> Option<Call<'_>> {
+    if command.name() != "git" {
+        return None;
+    }
+    let mut folder = command.folder.clone();
+    let mut settings = Vec::new();
+    let arguments = command.argv.get(1..).unwrap_or_default();
+    let mut at = 0;
+    while let Some(text) = arguments.get(at).and_then(Argument::text) {
+        if !text.starts_with('-') {
+            break;
+        }
+        at += 1;
+        let next = arguments.get(at);
+        match text {
+            "-C" => {
+                folder = next.map_or(Place::Unknown, |next| folder.entered(next));
+                at += 1;
+            }
+            "-c" | "--config-env" => {
+                settings.extend(next.map(|next| next.shown().into_owned()));
+                at += 1;
+            }
+            "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--super-prefix" => {
+                settings.push(text.trim_start_matches('-').to_owned());
+                folder = Place::Unknown;
+                at += 1;
+            }
+            _ if text.starts_with("--git-dir=") || text.starts_with("--work-tree=") => {
+                settings.push(text.trim_start_matches('-').to_owned());
+                folder = Place::Unknown;
+            }
+            _ if text.starts_with("-c") => settings.push(text[2..].to_owned()),
+            _ => {}
+        }
+    }
+    let verb = arguments.get(at).and_then(Argument::text).unwrap_or_default();
+    let arguments = arguments.get(at + 1..).unwrap_or_default();
+    Some(Call { folder, settings, verb, arguments })
+}
+
+/// Verbs that leave the files of the tree as they are, whatever their arguments.
+const READS: [&str; 45] = [
+    "add",
+    "annotate",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-ref-format",
+    "cherry",
+    "config",
+    "count-objects",
+    "describe",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fetch",
+    "for-each-ref",
+    "fsck",
+    "grep",
+    "hash-object",
+    "help",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "merge-tree",
+    "name-rev",
+    "notes",
+    "range-diff",
+    "reflog",
+    "remote",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show-branch",
+    "show-ref",
+    "status",
+    "symbolic-ref",
+    "tag",
+    "update-ref",
+    "var",
+    "verify-commit",
+    "version",
+    "whatchanged",
+];
+
+pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
+    let Some(call) = read(command) else { return };
+    // A setting may name a program that git runs: a pager, an editor, an alias.
+    let runs = |setting: &String| {
+        let name = setting.to_ascii_lowercase();
+        let quiet = ["color.", "user.", "core.quotepath", "advice.", "core.pager=cat"];
+        !quiet.iter().any(|one| name.starts_with(one))
+    };
+    if call.settings.iter().any(runs) {
+        walker.opaque();
+    }
+    let inner = Command { folder: call.folder.clone(), ..command.clone() };
+    let mut options = call.options();
+    options.operands.iter_mut().for_each(as_pathspec);
+    let starts = |one: &Argument| {
+        let word = one.shown();
+        word.starts_with("--upload-pa") || word.starts_with("ext::") || word == "--ext-diff"
+    };
+    if call.arguments.iter().any(starts) {
+        walker.opaque();
+    }
+    match call.verb {
+        "diff" | "show" | "format-patch" | "log" if options.has(&["--output"]) => {
+            let file = options.value(&["--output"]).cloned();
+            let file = file.unwrap_or_else(|| Argument::Unknown("…".to_owned()));
+            walker.writes_all(&inner, &[file], How::Create, false);
+        }
+        "" | "diff" | "show" => {}
+        "grep" if options.has(&["-O", "--open-files-in-pager"]) => walker.opaque(),
+        verb if READS.contains(&verb) => {}
+        "rm" if options.has(&["--cached"]) => {}
+        "rm" => {
+            let below = options.has(&["-r"]);
+            walker.writes_all(&inner, &options.operands, How::Delete, below);
+        }
+        "mv" => moved(walker, &inner, &options),
+        "restore" => {
+            let staged = options.has(&["-S", "--staged"]) && !options.has(&["-W", "--worktree"]);
+            if !staged {
+                walker.writes_all(&inner, &options.operands, How::Change, true);
+            }
+        }
+        "checkout" => checkout(walker, &inner, &call, &options),
+        "reset" if !options.has(&["--hard", "--merge", "--keep"]) => {}
+        "clean" if options.has(&["-n", "--dry-run"]) => {}
+        "clean" => match &options.operands[..] {
+            [] => walker.writes(call.folder.clone(), How::Delete, true),
+            paths => walker.writes_all(&inner, paths, How::Delete, true),
+        },
+        "apply" => apply(walker, &inner, &options, input),
+        "stash" if matches!(first(&options), "list" | "show") => {}
+        "worktree" if matches!(first(&options), "list" | "prune" | "lock" | "unlock") => {}
+        "bisect" if matches!(first(&options), "log" | "view") => {}
+        "submodule" if matches!(first(&options), "status" | "summary") => {}
+        _ => {
+            walker.writes(Place::Unknown, How::Change, true);
+            walker.opaque();
+        }
+    }
+}
+
+/// git reads globs and `:` in its paths itself, and in its own way.
+fn as_pathspec(operand: &mut Argument) {
+    let special = |text: &str| text.contains(['*', '?', '[']) || text.starts_with(':');
+    if operand.text().is_some_and(special) {
+        *operand = Argument::Unknown(operand.shown().into_owned());
+    }
+}
+
+pub(super) fn first(options: &Options) -> &str {
+    options.operands.first().and_then(Argument::text).unwrap_or_default()
+}
+
+fn moved(walker: &mut Walker, command: &Command, options: &Options) {
+    if options.has(&["-n", "--dry-run"]) {
+        return;
+    }
+    let Some((target, sources)) = options.operands.split_last() else { return };
+    walker.writes_all(command, sources, How::MoveFrom, true);
+    walker.writes_all(command, std::slice::from_ref(target), How::MoveTo, true);
+}
+
+/// `checkout` of paths; a name alone may be a branch, and then anything changes.
+fn checkout(walker: &mut Walker, command: &Command, call: &Call<'_>, options: &Options) {
+    if let Some(paths) = call.behind_dashes() {
+        let mut paths = paths.to_vec();
+        paths.iter_mut().for_each(as_pathspec);
+        return walker.writes_all(command, &paths, How::Change, true);
+    }
+    let paths = &options.operands;
+    let making = options.has(&["-b", "-B", "--orphan"]);
+    if making && paths.is_empty() {
+        return;
+    }
+    if !making {
+        walker.writes_all(command, paths, How::Change, true);
+    }
+    let sure = paths.first().and_then(Argument::text).is_some_and(is_surely_path);
+    if paths.len() < 2 && !sure {
+        walker.writes(Place::Unknown, How::Change, true);
+        walker.opaque();
+    }
+}
+
+/// A word that no branch is called.
+pub(super) fn is_surely_path(text: &str) -> bool {
+    matches!(text, "." | "..")
+        || text.starts_with("./")
+        || text.starts_with("../")
+        || text.starts_with(':')
+        || text.starts_with('/')
+        || text.ends_with('/')
+}
+
+fn apply(walker: &mut Walker, command: &Command, options: &Options, input: &Input) {
+    let looks = ["--check", "--stat", "--numstat", "--summary", "--cached"];
+    if options.has(&looks) && !options.has(&["--apply", "--index"]) {
+        return;
+    }
+    let from_input = options.operands.iter().all(|operand| operand.text() == Some("-"));
+    let text = match input {
+        Input::Known(text) if from_input => Some(text.as_str()),
+        _ => None,
+    };
+    let strip = match options.has(&["-p", "--strip"]) {
+        true => writers::strip_of(options),
+        false => Some(1),
+    };
+    // Without a plain folder the names of the patch say nothing.
+    let strip = strip.filter(|_| !options.has(&["--directory", "--unsafe-paths"]));
+    writers::patched(walker, command, text, |text| patches::unified(text, strip?).ok());
+}

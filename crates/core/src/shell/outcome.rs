@@ -1,0 +1,236 @@
+//! What came out of reading a line, in the words of those who judge it.
+//!
+//! Owns the answer's shape, how a path stands on a folder, and what is guessed of a line that could
+//! not be read. Invariant: a path is as the line says it, from the folder where the line started;
+//! `..` is left in it, since only the file system knows what it means behind a link.
+
+use std::borrow::Cow;
+
+use super::Unparsed;
+
+/// The most commands that are guessed, and the bytes they are guessed from.
+const GUESSES_MAX: usize = 500;
+const GUESSED_BYTES_MAX: usize = 64 * 1024;
+
+/// What a line does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deeds {
+    /// Every program it runs, without those that only start another one.
+    pub commands: Vec<Command>,
+    pub writes: Vec<Write>,
+    pub reads: Vec<Place>,
+    /// Every command is known to write nothing but what is in `writes`, all of it known.
+    pub harmless: bool,
+    /// Why the line could not be followed; then `commands` are guesses.
+    pub unparsed: Option<Unparsed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Variables set for it alone.
+    pub assigned: Vec<(String, Argument)>,
+    /// Variables taken from it.
+    pub unset: Vec<String>,
+    /// The program and its arguments; never empty.
+    pub argv: Vec<Argument>,
+    /// Where it runs.
+    pub folder: Place,
+    /// What it reads from standard input, where that is known.
+    pub input: Option<String>,
+    /// Something gives it a terminal that is none: `script`, `unbuffer`, `expect`.
+    pub terminal: bool,
+}
+
+impl Command {
+    pub(super) fn new(argv: Vec<Argument>, folder: Place) -> Self {
+        let (assigned, unset) = (Vec::new(), Vec::new());
+        Self { assigned, unset, argv, folder, input: None, terminal: false }
+    }
+
+    /// The name of the program, without its folder; empty when it is not known.
+    pub fn name(&self) -> &str {
+        self.argv.first().map_or("", Argument::program)
+    }
+
+    /// The words as far as they are known, to be shown and compared.
+    pub fn words(&self) -> Vec<String> {
+        self.argv.iter().map(|argument| argument.shown().into_owned()).collect()
+    }
+}
+
+/// One word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    Text(String),
+    /// Below the home folder: `~/…`.
+    Home(String),
+    /// A glob, in the language of claims.
+    Pattern(String),
+    /// Only running it would tell; the text has `…` for what is not known.
+    Unknown(String),
+}
+
+impl Argument {
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn shown(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) | Self::Pattern(text) | Self::Unknown(text) => Cow::Borrowed(text),
+            Self::Home(rest) => Cow::Owned(format!("~/{rest}")),
+        }
+    }
+
+    pub(super) fn program(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Home(text) => text.rsplit('/').next().unwrap_or(text),
+            _ => "",
+        }
+    }
+}
+
+impl From<&str> for Argument {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// Where something lies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// From the folder where the line started, or absolute; `.` is that folder.
+    Path(String),
+    Home(String),
+    /// All that a glob matches.
+    Pattern(String),
+    Unknown,
+}
+
+impl Place {
+    pub(super) fn here() -> Self {
+        Self::Path(".".to_owned())
+    }
+
+    /// What a word names for a program that runs in this folder.
+    pub(super) fn join(&self, argument: &Argument) -> Self {
+        match (argument, self) {
+            (Argument::Unknown(_), _) => Self::Unknown,
+            (Argument::Home(rest), _) => Self::Home(rest.clone()),
+            (Argument::Text(text), _) if text.starts_with('/') => Self::Path(text.clone()),
+            (Argument::Pattern(text), _) if text.starts_with('/') => Self::Pattern(text.clone()),
+            (Argument::Text(text), Self::Path(folder)) => Self::Path(below(folder, text)),
+            (Argument::Text(text), Self::Home(folder)) => Self::Home(below(folder, text)),
+            (Argument::Pattern(text), Self::Path(folder)) => {
+                Self::Pattern(below(&escaped(folder), text))
+            }
+            (_, Self::Home(_) | Self::Pattern(_) | Self::Unknown) => Self::Unknown,
+        }
+    }
+
+    /// The folder after `cd`: the shell takes `..` as letters, unlike everyone else.
+    pub(super) fn entered(&self, argument: &Argument) -> Self {
+        let (text, home) = match self.join(argument) {
+            Self::Path(text) => (text, false),
+            Self::Home(text) => (text, true),
+            Self::Pattern(_) | Self::Unknown => return Self::Unknown,
+        };
+        let mut segments: Vec<&str> = Vec::new();
+        for segment in text.split('/') {
+            match (segment, segments.last()) {
+                ("." | "", _) => {}
+                ("..", Some(last)) if *last != ".." => {
+                    segments.pop();
+                }
+                ("..", None) if text.starts_with('/') => {}
+                _ => segments.push(segment),
+            }
+        }
+        let joined = segments.join("/");
+        match (home, text.starts_with('/')) {
+            (true, _) => Self::Home(joined),
+            (_, true) => Self::Path(format!("/{joined}")),
+            (_, false) if joined.is_empty() => Self::here(),
+            (_, false) => Self::Path(joined),
+        }
+    }
+}
+
+fn below(folder: &str, path: &str) -> String {
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    match (folder, path) {
+        (_, "" | ".") => folder.to_owned(),
+        ("." | "", _) => path.to_owned(),
+        _ => format!("{}/{path}", folder.trim_end_matches('/')),
+    }
+}
+
+/// A text as a pattern that matches it alone.
+pub(super) fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if ",*?[]{}\\~".contains(letter) {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub place: Place,
+    pub how: How,
+    /// Everything below it too: `rm -r`, `cp -r`, `chown -R`.
+    pub below: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// Made, or written over.
+    Create,
+    /// Made, or changed where it is.
+    Change,
+    Append,
+    Delete,
+    MoveFrom,
+    MoveTo,
+    Copy,
+    /// A folder is made; that alone changes no file.
+    Folder,
+}
+
+/// Words as they would be without any grammar: rather one too many is looked at than one too few.
+pub(super) fn guessed(line: &str, why: Unparsed) -> Deeds {
+    let mut end = line.len().min(GUESSED_BYTES_MAX);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    let parts = line[..end].split(['\n', ';', '&', '|', '(', ')', '`', '{', '}']);
+    let mut commands: Vec<Command> = Vec::new();
+    for part in parts {
+        let mut fresh = true;
+        let words = part.split(|letter: char| letter.is_whitespace() || "'\"<>".contains(letter));
+        for word in words.filter(|word| !word.is_empty()) {
+            let word = Argument::Text(word.trim_start_matches(['$', '\\']).replace('\\', ""));
+            // What starts other programs is not known here: these two begin wherever they stand.
+            fresh |= matches!(word.program(), "git" | "baton");
+            if fresh && commands.len() >= GUESSES_MAX {
+                break;
+            }
+            match commands.last_mut() {
+                Some(command) if !fresh => command.argv.push(word),
+                _ => commands.push(Command::new(vec![word], Place::Unknown)),
+            }
+            fresh = false;
+        }
+    }
+    let writes = vec![Write { place: Place::Unknown, how: How::Change, below: true }];
+    Deeds { commands, writes, reads: Vec::new(), harmless: false, unparsed: Some(why) }
+}

@@ -1,0 +1,56 @@
+//! Lines as agents write them, and what is known of each.
+//!
+//! Each table is one line and its deeds in short: `create a`, `delete b/**` with all below it, `?`
+//! for a place nobody knows, and `!` at the end of what is not harmless.
+
+mod dangers;
+mod limits;
+mod lines;
+mod properties;
+
+use super::outcome::{Deeds, How, Place, Write};
+
+fn place(place: &Place) -> String {
+    match place {
+        Place::Path(text) if text.starts_with('~') => format!("./{text}"),
+        Place::Path(text) => text.clone(),
+        Place::Home(text) => format!("~/{text}"),
+        Place::Pattern(text) => format!("<{text}>"),
+        Place::Unknown => "?".to_owned(),
+    }
+}
+
+fn write(write: &Write) -> String {
+    let how = match write.how {
+        How::Create => "create",
+        How::Change => "change",
+        How::Append => "append",
+        How::Delete => "delete",
+        How::MoveFrom => "from",
+        How::MoveTo => "to",
+        How::Copy => "copy",
+        How::Folder => "folder",
+    };
+    format!("{how} {}{}", place(&write.place), if write.below { "/**" } else { "" })
+}
+
+fn in_short(deeds: &Deeds) -> String {
+    let mut parts: Vec<String> = deeds.writes.iter().map(write).collect();
+    if !deeds.harmless {
+        parts.push("!".to_owned());
+    }
+    if deeds.unparsed.is_some() {
+        parts.push("unparsed".to_owned());
+    }
+    parts.join(", ")
+}
+
+/// Looks at every line of a table, so that one run shows all that is wrong.
+fn check(table: &[(&str, &str)]) {
+    let look = |(line, wanted): &(&str, &str)| {
+        let found = in_short(&super::read(line));
+        (found != *wanted).then(|| format!("{line}\n  wanted {wanted}\n  found  {found}"))
+    };
+    let wrong: Vec<String> = table.iter().filter_map(look).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,207 @@
+//! Dangerous verbs, and lines that only look like them.
+//!
+//! A line is judged by all of its verbs; the order is that of the enum.
+
+use crate::shell::danger::{Verb, of};
+use crate::shell::read;
+
+fn verbs(line: &str) -> Vec<Verb> {
+    of(&read(line)).into_iter().map(|danger| danger.verb).collect()
+}
+
+fn each(wanted: &[Verb], lines: &[&str]) {
+    for line in lines {
+        assert_eq!(verbs(line), wanted, "{line}");
+    }
+}
+
+/// One verb in many clothes.
+const STASHES: &[&str] = &[
+    "git stash",
+    "git stash push -m x",
+    "git stash pop",
+    "git -C sub stash",
+    "cd a && git stash",
+    "bash -c 'git stash'",
+    "sudo git stash",
+    "env A=1 git stash",
+    "echo $(git stash)",
+    "echo `git stash`",
+    "(git stash)",
+    "true; git stash",
+    "if git stash; then :; fi",
+    "\\git stash",
+    "'git' \"stash\"",
+    "/usr/bin/git stash",
+    "X=stash; git $X",
+    "G=git; $G stash",
+    "$(which git) stash",
+    "echo stash | xargs git",
+    "eval git stash",
+    "echo 'git stash' | sh",
+    "poetry run git stash",
+    "bash <<EOF\ngit stash\nEOF",
+    "f() { git stash; }; f",
+    "git stash 'unfinished",
+    "watch git stash",
+    "git --no-pager stash",
+    "git st\"\"ash",
+    "git sta$@sh",
+    "{git,stash}",
+    "su bob -c 'git stash'",
+];
+
+#[test]
+fn verbs_of_git() {
+    each(&[Verb::Stash], STASHES);
+    each(&[Verb::ResetHard], &["git reset --hard", "git reset --har HEAD~1", "git reset --keep x"]);
+    each(&[Verb::Clean], &["git clean -fd", "git clean -fdx src"]);
+    each(&[Verb::DiscardAll], &["git checkout .", "git checkout -- .", "git restore ."]);
+    let switches = [
+        "git checkout main",
+        "git checkout -b x",
+        "git switch -c x",
+        "git rebase main",
+        "git merge x",
+        "git pull --rebase",
+        "git cherry-pick abc",
+        "git revert HEAD",
+        "git am < x",
+        "gh pr checkout 5",
+        "git bisect start",
+    ];
+    each(&[Verb::SwitchTree], &switches);
+    let adds =
+        ["git add -A", "git add .", "git add -u", "git add --al", "git add -Av", "git add *"];
+    each(&[Verb::AddAll], &adds);
+    let commits = ["git commit -m x", "git commit", "git commit -m '-a'", "git commit --amend"];
+    each(&[Verb::PlainCommit], &commits);
+    let all = ["git commit -am x", "git commit -a", "git commit --all -m x", "git commit -vam x"];
+    each(&[Verb::AddAll, Verb::PlainCommit], &all);
+    let none = ["git commit -n -m x", "git commit --no-verify", "git commit --no-ver -m x"];
+    each(&[Verb::PlainCommit, Verb::NoVerify], &none);
+    each(&[Verb::Push], &["git push", "git push origin main"]);
+    let forced = [
+        "git push -f",
+        "git push --force",
+        "git push --force-with-lease origin x",
+        "git push --force-with-lease=x origin x",
+        "git push origin +main",
+        "git push origin :old",
+        "git push --mirror",
+        "git push --delete origin x",
+    ];
+    each(&[Verb::ForcePush, Verb::Push], &forced);
+    each(&[Verb::Push, Verb::NoVerify], &["git push --no-verify"]);
+    each(
+        &[Verb::PlainCommit, Verb::NoVerify],
+        &[
+            "git -c core.hooksPath=/dev/null commit -m x",
+            "git -ccore.hookspath=x commit",
+            "GIT_DIR=x git commit",
+            "git --git-dir=x commit",
+            "GIT_CONFIG_COUNT=1 git commit -m x",
+        ],
+    );
+    each(&[Verb::NoVerify], &["git -c alias.x=stash x", "export GIT_DIR=x", "GIT_DIR=x"]);
+    let hooks = [
+        "git config core.hooksPath x",
+        "git config --global core.hookspath /dev/null",
+        "git config --unset core.hooksPath",
+        "git config set core.hooksPath x",
+        "git config alias.ci 'commit --no-verify'",
+    ];
+    each(&[Verb::ConfigHooks], &hooks);
+}
+
+#[test]
+fn acting_as_somebody_else() {
+    let persons = [
+        "baton gate approve G-1",
+        "baton gate deny G-1",
+        "baton --json gate approve G-1",
+        "baton -C x trust",
+        "baton revoke a",
+        "baton person token f",
+        "baton policy approve",
+        "baton task revive T-1",
+        "baton store restore f",
+        "baton worktree remove x --force",
+        "./target/release/baton trust",
+        "script -qc 'baton status' /dev/null",
+        "unbuffer baton status",
+        "expect -c 'spawn baton trust'",
+        "BATON_PERSON_TOKEN_FILE=x baton status",
+        "baton --person-token x status",
+        "unset BATON_SESSION",
+        "BATON_SESSION= baton status",
+        "env -u BATON_SESSION baton status",
+        "env -i baton status",
+        "export BATON_PERSON_TOKEN_FILE=x",
+    ];
+    each(&[Verb::ActsAsPerson], &persons);
+    let sessions = [
+        "BATON_SESSION=x baton status",
+        "export BATON_SESSION=x",
+        "BATON_SESSION=x",
+        "baton --session a.b status",
+    ];
+    each(&[Verb::ActsAsSession], &sessions);
+    assert_eq!(verbs("kill -9 $(pgrep -f baton)"), [Verb::KillsBaton]);
+    assert_eq!(verbs("ps aux | grep baton | xargs kill"), [Verb::KillsBaton]);
+    each(&[Verb::KillsBaton], &["pkill baton", "killall -9 baton", "pkill -f 'baton mcp'"]);
+    let own = [
+        "rm -rf .git/hooks",
+        "echo > .baton/x",
+        "cd .git && rm index",
+        "rm -rf .GIT",
+        "rm .git/*",
+        "mv .git x/",
+    ];
+    for line in own {
+        assert!(verbs(line).contains(&Verb::DeletesBaton), "{line}: {:?}", verbs(line));
+    }
+}
+
+#[test]
+fn what_only_looks_like_it() {
+    each(
+        &[],
+        &[
+            "git status",
+            "git stash list",
+            "git log --grep 'git stash'",
+            "echo 'git stash'",
+            "echo git stash",
+            "rg 'git reset --hard'",
+            "cat <<'EOF'\ngit stash\nEOF",
+            "# git stash",
+            "git add a.txt src/b.rs",
+            "git clean -n",
+            "git checkout -- a.txt",
+            "git checkout HEAD~1 -- a.txt",
+            "git restore a.txt",
+            "git restore --staged .",
+            "git reset HEAD a.txt",
+            "git reset --soft HEAD~1",
+            "git config core.hooksPath",
+            "git config --get core.hooksPath",
+            "git config user.name x",
+            "git branch -a",
+            "git push --dry-run",
+            "git fetch --all",
+            "baton status",
+            "baton gate list",
+            "baton claim a",
+            "touch .gitignore .github/x",
+            "cat .git/config",
+            "apt install git",
+            "ssh host git pull",
+            "docker exec c git pull",
+            "f() { git stash; }",
+            "kill 123",
+        ],
+    );
+    let danger = &of(&read("cd a && git -C b stash push x"))[0];
+    assert_eq!(danger.argv.join(" "), "git -C b stash push x");
+}

@@ -1,0 +1,202 @@
+//! The shell door, after: what a command left in the tree, and whose it is.
+//!
+//! Owns the comparison. Nothing is looked at before a command but the clock: a file that differs
+//! from HEAD and was changed since then was changed while it ran. What another's recorded edit or a
+//! command of another that ran meanwhile explains is not this agent's; what nobody explains and
+//! nobody holds is this agent's only where it is alone. Ignored files are nobody's.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use baton_core::breach::{self, Door};
+use baton_core::check::Because;
+use baton_core::context::{Actor, Observed};
+use baton_core::id::SessionId;
+use baton_core::refusal::Held;
+use baton_core::resource::Resource;
+use baton_core::shell;
+
+use super::activity::{self, Activity, Deed, Line};
+use super::edit::{self, Change, Target, edit};
+use super::reads;
+use crate::checking;
+use crate::failure::Failure;
+use crate::git::Git;
+use crate::workspace::Workspace;
+
+/// More changed files than this are a checkout or a build, and are not claimed one by one.
+const CLAIMED_MAX: usize = 200;
+/// A failed command is laid at an edit of another's when that is not older.
+const MIDDLE_MS: u64 = 5 * 60 * 1_000;
+/// How often an agent is told to wait for others before it is left to judge by itself.
+const WAITS_MAX: usize = 3;
+
+/// What is said of a command that has run.
+#[derive(Clone, Debug, Default)]
+pub struct Compared {
+    /// What others held, and this command changed all the same.
+    pub breached: Vec<Held>,
+    /// What the command changed and nobody held: claimed now.
+    pub taken: Option<edit::Judged>,
+    /// Changed files that this session did not touch, and whose edits they are: a build may have
+    /// failed for them.
+    pub in_the_middle: Vec<(String, String)>,
+}
+
+/// Compares the tree after a command.
+pub fn after(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    line: &str,
+    call: &str,
+    failed: bool,
+) -> Result<Compared, Failure> {
+    let deeds = shell::read(line);
+    let mut compared = Compared::default();
+    let written: Vec<String> = super::shell::targets(&deeds)
+        .into_iter()
+        .filter(|target| !target.pattern)
+        .map(|target| target.path)
+        .collect();
+    reads::remember(workspace, actor, cwd, &written);
+    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let Some(me) = actor.session.clone().filter(|_| !deeds.harmless) else {
+        return Ok(compared);
+    };
+    let lines = activity.lines();
+    activity.ended(call);
+    if workspace.place.git.is_none() {
+        return Ok(compared);
+    }
+    if failed {
+        compared.in_the_middle = in_the_middle(workspace, &me, &lines)?;
+    }
+    let Some(since) = activity::window(&lines, &me, call) else {
+        return Ok(compared);
+    };
+    let changed = changed_since(&workspace.place.root, since)?;
+    if !changed.is_empty() {
+        judge(workspace, actor, &me, &lines, since, &changed, &mut compared)?;
+    }
+    Ok(compared)
+}
+
+/// Files that differ from HEAD and were written since, by the clock of their file system.
+fn changed_since(root: &Path, since: u64) -> Result<Vec<String>, Failure> {
+    let status = Git::in_tree(root)?.status(&[String::new()])?;
+    let recent = |path: &&str| {
+        let file = root.join(path);
+        // A file that is gone: its folder was written when it went.
+        let found = std::fs::symlink_metadata(&file)
+            .or_else(|_| std::fs::symlink_metadata(file.parent().unwrap_or(root)));
+        found.is_ok_and(|found| {
+            let changed = found.ctime().saturating_mul(1_000) + found.ctime_nsec() / 1_000_000;
+            u64::try_from(changed).unwrap_or(0) >= since
+        })
+    };
+    Ok(status.paths().into_iter().filter(recent).map(str::to_owned).collect())
+}
+
+/// Whose are they?
+fn judge(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    me: &SessionId,
+    lines: &[Line],
+    since: u64,
+    changed: &[String],
+    compared: &mut Compared,
+) -> Result<(), Failure> {
+    let mut others: Vec<&SessionId> =
+        lines.iter().map(|line| &line.session).filter(|session| *session != me).collect();
+    others.sort_unstable();
+    others.dedup();
+    let others_ran = others.iter().any(|who| activity::ran_since(lines, who, since));
+    let unexplained: Vec<Resource> = changed
+        .iter()
+        .filter(|path| !others.iter().any(|who| activity::edited_since(lines, who, path, since)))
+        .filter_map(|path| Resource::literal(path).ok())
+        .collect();
+    if unexplained.is_empty() {
+        return Ok(());
+    }
+    let checked = checking::judge(workspace, actor, &unexplained, None)?;
+    let mut foreign = Vec::new();
+    let mut free = Vec::new();
+    for finding in checked.findings {
+        let holder = finding.held.first().map(|held| &held.holder.session);
+        match finding.because {
+            // Its holder was at work meanwhile: who wrote it cannot be told.
+            Because::Held if holder.is_some_and(|who| activity::ran_since(lines, who, since)) => {}
+            Because::Held => foreign.push(finding.resource),
+            Because::Mine | Because::Unjudged | Because::GitDir => {}
+            _ if others_ran => {}
+            _ => free.push(finding.resource),
+        }
+    }
+    if !foreign.is_empty() {
+        let observed = Observed { complete: true, ..Observed::default() };
+        compared.breached = workspace.decide(actor, observed, |view, context| {
+            breach::note(view, &foreign, Door::Shell, context)
+        })?;
+    }
+    if !free.is_empty() && free.len() <= CLAIMED_MAX {
+        let root = workspace.place.root.clone();
+        let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
+        let targets: Vec<Target> = free.iter().map(target).collect();
+        compared.taken = Some(edit(workspace, actor, &root, &targets)?);
+        let paths: Vec<String> = targets.into_iter().map(|target| target.path).collect();
+        reads::remember(workspace, actor, &root, &paths);
+    }
+    Ok(())
+}
+
+/// Files that others edited in the last minutes and have not committed, with their names; nothing
+/// when this session was told often enough.
+fn in_the_middle(
+    workspace: &mut Workspace,
+    me: &SessionId,
+    lines: &[Line],
+) -> Result<Vec<(String, String)>, Failure> {
+    let told = super::Trace::of_session(&workspace.place, me, "waits");
+    let recent = activity::now().saturating_sub(MIDDLE_MS);
+    let mut edited: Vec<(String, SessionId)> = lines
+        .iter()
+        .filter(|line| line.session != *me && line.at >= recent)
+        .filter_map(|line| match &line.deed {
+            Deed::Edited(path) => Some((path.clone(), line.session.clone())),
+            _ => None,
+        })
+        .collect();
+    edited.sort_unstable();
+    edited.dedup();
+    let since = |line: &String| line.parse().is_ok_and(|at: u64| at >= recent);
+    if edited.is_empty() || told.lines().iter().filter(|line| since(line)).count() >= WAITS_MAX {
+        return Ok(Vec::new());
+    }
+    let paths: Vec<String> = edited.iter().map(|(path, _)| path.clone()).collect();
+    let dirty = Git::in_tree(&workspace.place.root)?.status(&paths)?;
+    let dirty = dirty.paths();
+    edited.retain(|(path, _)| dirty.contains(&path.as_str()));
+    let mut named = Vec::with_capacity(edited.len());
+    for (path, session) in edited {
+        let name = crate::sessions::find(workspace, session.as_str()).map(|found| found.name);
+        named.push((path, name.unwrap_or_else(|_| session.0.clone())));
+    }
+    if !named.is_empty() {
+        told.add(&activity::now().to_string());
+    }
+    Ok(named)
+}
+
+/// The session has edited these: others can tell whose the change is.
+pub fn edited(workspace: &Workspace, actor: &Actor, cwd: &Path, targets: &[Target]) {
+    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    for target in targets {
+        let found = crate::resources::literal(&workspace.place, cwd, target.path.as_ref());
+        for resource in found.unwrap_or_default() {
+            activity.edited(&resource.to_string());
+        }
+    }
+}

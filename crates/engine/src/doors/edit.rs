@@ -1,0 +1,216 @@
+//! The edit door: may this session change these files, and the claim that follows from doing so.
+//!
+//! Owns the order of looks: the verdict, what the zone allows of the change itself, what others
+//! changed since the file was read, and only then the claim. A path that is held already costs one
+//! look and writes nothing.
+
+use std::path::Path;
+
+use baton_core::check::{Because, Finding, Verdict};
+use baton_core::claims::Granted;
+use baton_core::context::Actor;
+use baton_core::notices::Notice;
+use baton_core::resource::Resource;
+use baton_core::zones::Rule;
+
+use super::reads::{self, Stale};
+use crate::checking::{self, NotClaimable, Verdicts};
+use crate::claiming;
+use crate::failure::Failure;
+use crate::resources::{literal, path_on_disk};
+use crate::sighting::in_the_way;
+use crate::workspace::Workspace;
+use crate::{api, doors};
+
+/// Larger files are not compared with what an edit would make of them.
+const COMPARED_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// One file an edit would change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// As the client spells it.
+    pub path: String,
+    /// It is a pattern: only a shell writes that way.
+    pub pattern: bool,
+    pub change: Change,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The file becomes this.
+    Whole(String),
+    /// In the file, this becomes that.
+    Replace { old: String, new: String, all: bool },
+    /// Lines come after what is there.
+    Append,
+    /// It is deleted or moved away.
+    Away,
+    /// Some other way.
+    Unknown,
+}
+
+/// What is answered at this door.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub verdict: Verdict,
+    pub findings: Vec<Finding>,
+    pub not_claimable: Vec<NotClaimable>,
+    /// What the edit holds from now on.
+    pub granted: Option<Granted>,
+    /// Files that others changed since this session read them.
+    pub stale: Vec<Stale>,
+    /// Those of them that would be overwritten as a whole: the verdict is "no" for them.
+    pub overwritten: Vec<Resource>,
+    /// Files in append zones in which existing lines would change.
+    pub not_appended: Vec<Resource>,
+    pub notices: Vec<Notice>,
+}
+
+impl Target {
+    pub fn file(path: impl Into<String>, change: Change) -> Self {
+        Self { path: path.into(), pattern: false, change }
+    }
+
+    /// The word that means it and nothing else.
+    fn word(&self) -> String {
+        let kind = if self.pattern { "glob" } else { "path" };
+        format!("{kind}:{}", self.path)
+    }
+}
+
+impl Judged {
+    fn of(verdicts: Verdicts) -> Self {
+        Self {
+            verdict: verdicts.verdict,
+            findings: verdicts.findings,
+            not_claimable: verdicts.not_claimable,
+            granted: None,
+            stale: Vec::new(),
+            overwritten: Vec::new(),
+            not_appended: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}
+
+/// Judges an edit, and takes the claim that it needs where nobody is in the way.
+pub fn edit(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+) -> Result<Judged, Failure> {
+    let words: Vec<String> = targets.iter().map(Target::word).collect();
+    let wanted = api::Check { paths: words.clone(), token: None };
+    let mut judged = Judged::of(checking::check(workspace, actor, cwd, &wanted)?);
+    if judged.verdict < Verdict::Ask {
+        look_at_changes(workspace, actor, cwd, targets, &mut judged)?;
+        if !judged.overwritten.is_empty() || !judged.not_appended.is_empty() {
+            judged.verdict = Verdict::Deny;
+        }
+    }
+    match judged.verdict {
+        Verdict::Ask | Verdict::Deny => judged.notices = doors::alive(workspace, actor)?,
+        Verdict::Allow | Verdict::Warn => take(workspace, actor, cwd, &words, &mut judged)?,
+    }
+    Ok(judged)
+}
+
+/// Claims what is not held yet; a sign of life when all of it is.
+fn take(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    words: &[String],
+    judged: &mut Judged,
+) -> Result<(), Failure> {
+    let free = |one: &Finding| !matches!(one.because, Because::Mine | Because::Unjudged);
+    if !judged.findings.iter().any(free) {
+        judged.notices = doors::alive(workspace, actor)?;
+        return Ok(());
+    }
+    let claimable =
+        |word: &&String| !judged.not_claimable.iter().any(|one| one.path == word.as_str());
+    let wanted = api::Claim {
+        resources: words.iter().filter(claimable).cloned().collect(),
+        tree: true,
+        shared: judged.findings.iter().all(|one| one.zone == Rule::Append),
+        reason: None,
+        ..api::Claim::default()
+    };
+    match claiming::claim(workspace, actor, cwd, &wanted, None, &mut |_| {}) {
+        Ok(granted) => {
+            judged.notices.clone_from(&granted.notices);
+            judged.granted = Some(granted);
+            Ok(())
+        }
+        Err(failure) => {
+            // Somebody was quicker between the look and the claim.
+            let held = in_the_way(&failure);
+            let Some(first) = held.first() else {
+                return Err(failure);
+            };
+            judged.verdict = Verdict::Deny;
+            let late = judged.findings.iter_mut().find(|one| one.resource == first.resource);
+            if let Some(finding) = late {
+                finding.verdict = Verdict::Deny;
+                finding.because = Because::Held;
+                finding.held = held;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What the change itself would do to lines that are not this session's.
+fn look_at_changes(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+    judged: &mut Judged,
+) -> Result<(), Failure> {
+    let literals = targets.iter().filter(|one| !one.pattern);
+    let paths: Vec<String> = literals.clone().map(|one| one.path.clone()).collect();
+    judged.stale = reads::changed(workspace, actor, cwd, &paths)?;
+    let append = judged.findings.iter().any(|one| one.zone == Rule::Append);
+    if judged.stale.is_empty() && !append {
+        return Ok(());
+    }
+    for target in literals {
+        let resources = literal(&workspace.place, cwd, target.path.as_ref()).unwrap_or_default();
+        for resource in resources {
+            let stale = judged.stale.iter().any(|one| one.path == resource);
+            if stale && matches!(target.change, Change::Whole(_)) {
+                judged.overwritten.push(resource.clone());
+            }
+            let finding = judged.findings.iter().find(|one| one.resource == resource);
+            let zone = finding.map(|one| one.zone);
+            if zone == Some(Rule::Append) && !appends(workspace, &resource, &target.change) {
+                judged.not_appended.push(resource);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Does the change only add at the end of what is there?
+fn appends(workspace: &Workspace, resource: &Resource, change: &Change) -> bool {
+    let Some(path) = path_on_disk(&workspace.place.root, resource) else {
+        return true;
+    };
+    let there = match std::fs::metadata(&path) {
+        Ok(metadata) if metadata.len() > COMPARED_BYTES_MAX => return true,
+        Ok(_) => std::fs::read_to_string(&path).unwrap_or_default(),
+        // What is made anew changes no line of anybody's.
+        Err(_) => return true,
+    };
+    let after = match change {
+        Change::Whole(text) => text.clone(),
+        Change::Replace { old, new, all: true } => there.replace(old, new),
+        Change::Replace { old, new, all: false } => there.replacen(old, new, 1),
+        Change::Away => return false,
+        Change::Append | Change::Unknown => return true,
+    };
+    after.starts_with(there.trim_end_matches('\n'))
+}

@@ -1,0 +1,199 @@
+//! The shell door, before: what a line would write, and verbs that endanger others.
+//!
+//! Owns whether a danger is one here and now: a verb that sweeps through a whole tree is refused
+//! where others work in it, and is nobody's business where one is alone. Files that a line surely
+//! writes are judged as edits. What cannot be known from the line is compared afterwards.
+
+use std::path::Path;
+
+use baton_core::check::Verdict;
+use baton_core::context::Actor;
+use baton_core::deploy;
+use baton_core::landing::Guard;
+use baton_core::notices::Notice;
+use baton_core::shell::danger::{self, Danger, Verb};
+use baton_core::shell::{self, Deeds, How, Place, Write};
+
+use super::activity::Activity;
+use super::edit::{self, Change, Target, edit};
+use crate::failure::Failure;
+use crate::git::Git;
+use crate::listing;
+use crate::policy;
+use crate::sessions::{self, SeatState};
+use crate::workspace::Workspace;
+use crate::{api, doors};
+
+/// What gives a session the whole tree.
+pub const GIT_TREE: &str = "@git/tree";
+
+/// Why a line may not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    pub danger: Danger,
+    /// Others in this tree, who would lose by it.
+    pub others: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub verdict: Verdict,
+    pub stopped: Vec<Stopped>,
+    /// The target that the line would deploy by hand.
+    pub deploys: Option<String>,
+    /// A plain commit on the branch where work lands, which is kept for the queue.
+    pub on_target: Option<String>,
+    /// What it surely writes, as edits.
+    pub edits: Option<edit::Judged>,
+    pub notices: Vec<Notice>,
+}
+
+/// Judges a line before it runs. `call` is the client's id of the tool call.
+pub fn before(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    line: &str,
+    call: &str,
+) -> Result<Judged, Failure> {
+    let deeds = shell::read(line);
+    let mut judged = Judged {
+        verdict: Verdict::Allow,
+        stopped: Vec::new(),
+        deploys: None,
+        on_target: None,
+        edits: None,
+        notices: Vec::new(),
+    };
+    look_at_dangers(workspace, actor, &deeds, &mut judged)?;
+    let targets = targets(&deeds);
+    if judged.verdict < Verdict::Ask && !targets.is_empty() {
+        let edits = edit(workspace, actor, cwd, &targets)?;
+        judged.verdict = judged.verdict.max(edits.verdict);
+        judged.edits = Some(edits);
+    } else {
+        judged.notices = doors::alive(workspace, actor)?;
+    }
+    if judged.verdict < Verdict::Ask && !deeds.harmless {
+        Activity::here(&workspace.place, &workspace.tree, actor).began(call);
+    }
+    Ok(judged)
+}
+
+/// The files that a line surely writes, as far as it names them.
+pub(super) fn targets(deeds: &Deeds) -> Vec<Target> {
+    deeds.writes.iter().filter_map(target).collect()
+}
+
+fn target(write: &Write) -> Option<Target> {
+    let change = match write.how {
+        How::Delete | How::MoveFrom => Change::Away,
+        How::Folder => return None,
+        How::Append => Change::Append,
+        _ => Change::Unknown,
+    };
+    let slash = if write.below { "/" } else { "" };
+    match &write.place {
+        Place::Path(path) => {
+            let path = format!("{}{slash}", path.trim_end_matches('/'));
+            // The device files that every shell line writes to.
+            (!path.starts_with("/dev/")).then_some(Target { path, pattern: false, change })
+        }
+        Place::Pattern(pattern) if !pattern.starts_with('/') => {
+            Some(Target { path: format!("{pattern}{slash}"), pattern: true, change })
+        }
+        Place::Pattern(_) | Place::Home(_) | Place::Unknown => None,
+    }
+}
+
+fn look_at_dangers(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    deeds: &Deeds,
+    judged: &mut Judged,
+) -> Result<(), Failure> {
+    let dangers = danger::of(deeds);
+    if !dangers.is_empty() {
+        let others = others(workspace, actor)?;
+        let has_tree = holds_tree(workspace, actor)?;
+        for danger in dangers {
+            let stops = match danger.verb {
+                Verb::ForcePush
+                | Verb::NoVerify
+                | Verb::ConfigHooks
+                | Verb::DeletesBaton
+                | Verb::ActsAsPerson
+                | Verb::ActsAsSession
+                | Verb::KillsBaton => true,
+                Verb::Push => false,
+                Verb::PlainCommit => {
+                    judged.on_target = guarded_branch(workspace)?;
+                    judged.on_target.is_some() || !others.is_empty()
+                }
+                // One stack for all working trees: whoever pops next gets it.
+                Verb::Stash => !others.is_empty() || others_anywhere(workspace, actor)?,
+                Verb::ResetHard
+                | Verb::Clean
+                | Verb::DiscardAll
+                | Verb::SwitchTree
+                | Verb::AddAll => !others.is_empty() && !has_tree,
+            };
+            if stops {
+                judged.stopped.push(Stopped { danger, others: others.clone() });
+            }
+        }
+    }
+    if let Some(policy) = policy::in_force(workspace)? {
+        judged.deploys = deploy::guarded_in(&policy, deeds).map(str::to_owned);
+    }
+    if !judged.stopped.is_empty() || judged.deploys.is_some() {
+        judged.verdict = Verdict::Deny;
+    }
+    Ok(())
+}
+
+/// Names of the other live sessions in this tree.
+pub(super) fn others(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>, Failure> {
+    let tree = workspace.tree.0.clone();
+    let seats = sessions::list(workspace, false)?.sessions;
+    let here = seats.into_iter().filter(|seat| {
+        seat.tree == tree
+            && seat.state == SeatState::Live
+            && Some(&seat.session) != actor.session.as_ref()
+    });
+    Ok(here.map(|seat| seat.name).collect())
+}
+
+fn others_anywhere(workspace: &mut Workspace, actor: &Actor) -> Result<bool, Failure> {
+    let seats = sessions::list(workspace, false)?.sessions;
+    Ok(seats
+        .iter()
+        .any(|seat| seat.state == SeatState::Live && Some(&seat.session) != actor.session.as_ref()))
+}
+
+fn holds_tree(workspace: &mut Workspace, actor: &Actor) -> Result<bool, Failure> {
+    let root = workspace.place.root.clone();
+    let wanted = api::Claims { mine: true, path: None };
+    let mine = listing::claims(workspace, actor, &root, &wanted)?;
+    let tree = |claim: &listing::ListedClaim| {
+        claim.resources.iter().any(|resource| resource.to_string() == GIT_TREE)
+    };
+    Ok(mine.claims.iter().any(tree))
+}
+
+/// The branch of this tree, if it is the one where work lands and agents are kept off it.
+fn guarded_branch(workspace: &mut Workspace) -> Result<Option<String>, Failure> {
+    let Some(policy) = policy::in_force(workspace)? else {
+        return Ok(None);
+    };
+    let checked = !policy.evidence.named.is_empty();
+    let off = policy.queue.guard.map_or(!checked, |guard| guard == Guard::Off);
+    if off || workspace.place.git.is_none() {
+        return Ok(None);
+    }
+    let git = Git::in_tree(&workspace.place.root)?;
+    let target = git.target(policy.evidence.target.as_deref())?.map(|(name, _)| name);
+    let head = git.head_branch()?;
+    let here = head.as_deref().and_then(|name| name.strip_prefix("refs/heads/"));
+    Ok(target.filter(|target| here == Some(target.as_str())))
+}

@@ -1,0 +1,125 @@
+//! An agent is about to stop: what it would leave behind.
+//!
+//! Owns the look at its claims, its tasks and the checks that `done` will ask for. Each thing is
+//! said once: whoever was told and stops all the same is let go.
+
+use baton_core::context::Actor;
+use baton_core::pattern::Kind;
+use baton_core::resource::Resource;
+use baton_core::task::State;
+use baton_core::tasks::evidence::Proof;
+
+use super::traces::Trace;
+use crate::api;
+use crate::failure::Failure;
+use crate::git::Git;
+use crate::listing;
+use crate::tasking::showing::{self, ListedTask};
+use crate::workspace::Workspace;
+
+const TASKS_MAX: usize = 20;
+
+/// What would be left.
+#[derive(Clone, Debug, Default)]
+pub struct Left {
+    /// Held, changed and in no commit.
+    pub dirty: Vec<Resource>,
+    /// Active, and neither reported nor offered to anybody.
+    pub tasks: Vec<ListedTask>,
+    /// Checks that must have passed before `done`, and have not.
+    pub checks: Vec<String>,
+}
+
+impl Left {
+    fn is_empty(&self) -> bool {
+        self.dirty.is_empty() && self.tasks.is_empty()
+    }
+}
+
+/// What the session leaves and was not yet told of; nothing when there is nothing new.
+pub fn left(workspace: &mut Workspace, actor: &Actor) -> Result<Option<Left>, Failure> {
+    let Some(session) = actor.session.clone() else {
+        return Ok(None);
+    };
+    let mut left = Left { dirty: dirty(workspace, actor)?, ..Left::default() };
+    let wanted = api::tasks::List {
+        state: vec![State::Active],
+        all: false,
+        mine: true,
+        label: None,
+        role: None,
+        limit: TASKS_MAX,
+    };
+    left.tasks = showing::list(workspace, actor, &wanted)?.tasks;
+    left.tasks.retain(|task| task.offer.is_none());
+    if !left.tasks.is_empty() {
+        let policy = crate::policy::in_force(workspace)?.unwrap_or_default();
+        if policy.evidence.requires(Proof::Check) {
+            let needed: Vec<String> =
+                policy.evidence.needed().into_iter().map(str::to_owned).collect();
+            left.checks = not_passed(workspace, &left.tasks, &needed)?;
+        }
+    }
+    if left.is_empty() {
+        return Ok(None);
+    }
+    let mark = mark(&left);
+    let said = Trace::of_session(&workspace.place, &session, "stops");
+    if said.lines().contains(&mark) {
+        return Ok(None);
+    }
+    said.add(&mark);
+    Ok(Some(left))
+}
+
+/// The same things left are the same mark.
+fn mark(left: &Left) -> String {
+    let text = format!(
+        "{:?} {:?} {:?}",
+        left.dirty,
+        left.tasks.iter().map(|task| (&task.task, task.attempt)).collect::<Vec<_>>(),
+        left.checks
+    );
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+}
+
+fn dirty(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Resource>, Failure> {
+    if workspace.place.git.is_none() {
+        return Ok(Vec::new());
+    }
+    let root = workspace.place.root.clone();
+    let tree = workspace.tree.0.clone();
+    let wanted = api::Claims { mine: true, path: None };
+    let mine = listing::claims(workspace, actor, &root, &wanted)?.claims;
+    let held = mine.into_iter().filter(|claim| claim.tree == tree);
+    let paths: Vec<String> = held
+        .flat_map(|claim| claim.resources)
+        .filter_map(|resource| match resource {
+            Resource::Path(pattern) if pattern.kind() != Kind::Glob => {
+                Some(pattern.text().to_owned())
+            }
+            _ => None,
+        })
+        .collect();
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let status = Git::in_tree(&root)?.status(&paths)?;
+    Ok(status.paths().into_iter().filter_map(|path| Resource::literal(path).ok()).collect())
+}
+
+fn not_passed(
+    workspace: &mut Workspace,
+    tasks: &[ListedTask],
+    required: &[String],
+) -> Result<Vec<String>, Failure> {
+    let mut missing = Vec::new();
+    for task in tasks {
+        let ran = showing::show(workspace, task.task.as_str())?.checks;
+        let open = |name: &&String| !ran.iter().any(|run| run.exit == 0 && run.name == **name);
+        missing.extend(required.iter().filter(open).cloned());
+    }
+    missing.sort_unstable();
+    missing.dedup();
+    Ok(missing)
+}

@@ -1,0 +1,94 @@
+//! Traces on this machine: short lines in files beside the store.
+//!
+//! Owns their place, their size and their loss. A trace never decides a grant and may be gone at
+//! any time; whoever writes one does not wait for anybody and never fails because of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use baton_core::id::SessionId;
+
+use crate::place::Place;
+
+/// A trace that has grown beyond this keeps its second half only.
+const BYTES_MAX: u64 = 512 * 1024;
+const FOLDER: &str = "traces";
+
+/// A file of lines that only grows at its end.
+#[derive(Debug)]
+pub(super) struct Trace {
+    path: PathBuf,
+}
+
+impl Trace {
+    /// What one session leaves.
+    pub(super) fn of_session(place: &Place, session: &SessionId, what: &str) -> Self {
+        Self { path: place.store.join(FOLDER).join(format!("{}.{what}", session.as_str())) }
+    }
+
+    /// What all sessions leave together.
+    pub(super) fn named(place: &Place, name: &str) -> Self {
+        Self { path: place.store.join(FOLDER).join(name) }
+    }
+
+    /// Adds a line. Lines of several processes do not mix: each is one write at the end.
+    pub(super) fn add(&self, line: &str) {
+        let text = format!("{}\n", line.replace('\n', " "));
+        let written = self.open().and_then(|mut file| file.write_all(text.as_bytes()));
+        if written.is_ok() {
+            self.shorten();
+        }
+    }
+
+    fn open(&self) -> std::io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        match options.open(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                if let Some(folder) = self.path.parent() {
+                    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                }
+                options.open(&self.path)
+            }
+            other => other,
+        }
+    }
+
+    /// The lines, oldest first; none when there is no trace.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The lines, and the trace is empty after.
+    pub(super) fn take(&self) -> Vec<String> {
+        let lines = self.lines();
+        if !lines.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+        lines
+    }
+
+    fn shorten(&self) {
+        let Ok(mut file) = File::open(&self.path) else { return };
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        if length <= BYTES_MAX {
+            return;
+        }
+        let mut rest = String::new();
+        let read = file
+            .seek(SeekFrom::Start(length - BYTES_MAX / 2))
+            .and_then(|_| file.read_to_string(&mut rest));
+        if read.is_err() {
+            return;
+        }
+        // The first line is cut in two: it goes.
+        let whole = rest.split_once('\n').map_or("", |(_, whole)| whole);
+        let fresh = self.path.with_extension("new");
+        if fs::write(&fresh, whole).is_ok() {
+            let _ = fs::rename(&fresh, &self.path);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What an agent must know when its context holds nothing of ours: who it is, its work, its claims,
+//! what others do, what was decided.
+//!
+//! Owns the collection, each list by its index and with a limit. How it is said in few words, and
+//! what is left out first, is for whoever says it.
+
+use baton_core::context::Actor;
+use baton_core::handoff::Handoff;
+use baton_core::notes::Note;
+use baton_core::notices::Notice;
+use baton_core::task::State;
+use baton_core::task::dossier::Checkpoint;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api;
+use crate::doors;
+use crate::failure::Failure;
+use crate::listing::{self, ListedClaim};
+use crate::notes;
+use crate::sessions::{self, Seat};
+use crate::tasking::showing::{self, ListedTask};
+use crate::workspace::Workspace;
+
+/// What a primer looks at, of each kind.
+const TASKS_MAX: usize = 5;
+const CLAIMS_MAX: usize = 20;
+const OTHERS_MAX: usize = 500;
+const NOTES_MAX: u32 = 6;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Primer {
+    pub me: Seat,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Active and parked work of this session.
+    pub work: Vec<Work>,
+    pub mine: Vec<ListedClaim>,
+    pub others: Vec<ListedClaim>,
+    /// How many other sessions live.
+    pub sessions: usize,
+    /// What could be taken now.
+    pub ready: Vec<ListedTask>,
+    pub notes: Vec<Note>,
+    pub notices: Vec<Notice>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    pub task: ListedTask,
+    /// How it came here, oldest first.
+    pub handoffs: Vec<Handoff>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Checkpoint>,
+}
+
+pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failure> {
+    let me = sessions::whoami(workspace, actor)?;
+    let notices = doors::alive(workspace, actor)?;
+    let root = workspace.place.root.clone();
+    let all = listing::claims(workspace, actor, &root, &api::Claims { mine: false, path: None })?;
+    let (mut mine, mut others): (Vec<ListedClaim>, Vec<ListedClaim>) =
+        all.claims.into_iter().partition(|claim| claim.holder.session == me.session);
+    mine.truncate(CLAIMS_MAX);
+    others.truncate(OTHERS_MAX);
+    let seats = sessions::list(workspace, false)?.sessions;
+    let work = work(workspace, actor, &me)?;
+    let ready = showing::ready(workspace, TASKS_MAX)?.tasks;
+    let wanted = api::shared::Notes { since: None, kind: None, task: None, limit: NOTES_MAX };
+    Ok(Primer {
+        branch: branch(workspace),
+        work,
+        mine,
+        others,
+        sessions: seats.iter().filter(|seat| seat.session != me.session).count(),
+        ready,
+        notes: notes::list(workspace, &wanted)?.notes,
+        notices,
+        me,
+    })
+}
+
+/// What it owns, and the parked tasks of whoever has its name: a new session of the same agent.
+fn work(workspace: &mut Workspace, actor: &Actor, me: &Seat) -> Result<Vec<Work>, Failure> {
+    let list = |mine, state| api::tasks::List {
+        state,
+        all: false,
+        mine,
+        label: None,
+        role: None,
+        limit: TASKS_MAX,
+    };
+    let mut own = showing::list(workspace, actor, &list(true, Vec::new()))?.tasks;
+    let parked = showing::list(workspace, actor, &list(false, vec![State::Parked]))?.tasks;
+    own.extend(parked.into_iter().filter(|task| task.author.as_ref() == Some(&me.name)));
+    own.truncate(TASKS_MAX);
+    let mut work = Vec::with_capacity(own.len());
+    for task in own {
+        let shown = showing::show(workspace, task.task.as_str())?;
+        let checkpoint = shown.checkpoints.last().cloned();
+        work.push(Work { task, handoffs: shown.handoffs, checkpoint });
+    }
+    Ok(work)
+}
+
+/// Read from git's own file: a primer starts no process for it.
+fn branch(workspace: &Workspace) -> Option<String> {
+    let head = workspace.place.git.as_ref()?.git_dir.join("HEAD");
+    let text = std::fs::read_to_string(head).ok()?;
+    text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}
