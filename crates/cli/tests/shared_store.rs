@@ -173,10 +173,11 @@ fn calls_and_subagents_on_a_shared_store() {
     let scratch = Scratch::repository().on_store(&address);
     scratch.baton(&["init", "--yes"]).ok();
     let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
-    // A lease of a second, in a call that may take an hour.
-    scratch.acts(&ann, &["claim", "src/a.rs", "--ttl", "1s", "--agent", "one"]).ok();
+    // A short lease, in a call that may take an hour. Not so short that it could be over before the
+    // call begins on a busy machine.
+    scratch.acts(&ann, &["claim", "src/a.rs", "--ttl", "4s", "--agent", "one"]).ok();
     scratch.acts(&ann, &["session", "call", "start", "--limit", "1h"]).ok();
-    std::thread::sleep(std::time::Duration::from_millis(1_300));
+    std::thread::sleep(std::time::Duration::from_millis(4_300));
     let held = scratch.acts(&bob, &["claim", "src/a.rs"]).refused(1);
     assert!(held.err.contains("held by ann (subagent one) during a tool call"), "{held:?}");
     scratch.acts(&ann, &["claim", "src/a.rs", "--agent", "two"]).refused(1);

@@ -174,12 +174,7 @@ fn rules() -> Section {
         "sync before a deploy; no placeholders in what ships".to_owned(),
         "before you stop: commit, and hand over or park your task".to_owned(),
     ];
-    Section {
-        heading: "Rules (.baton/rules.md):".to_owned(),
-        lines,
-        more: "baton rules show",
-        keep: 0,
-    }
+    Section { heading: "Rules:".to_owned(), lines, more: "baton prime --json", keep: 0 }
 }
 
 /// A line for each holder: one with many claims does not crowd out the others.

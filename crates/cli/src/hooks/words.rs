@@ -264,6 +264,10 @@ pub(crate) fn compared(compared: &Compared) -> String {
             word(&path)
         );
     }
+    if let Some(kept) = &compared.kept {
+        let _ = writeln!(text, "{}", denial(kept));
+        let _ = writeln!(text, "Baton: your command changed that all the same. Put it back.");
+    }
     if let Some(taken) = &compared.taken {
         text.push_str(&denial(taken));
         if !text.is_empty() && !text.ends_with('\n') {

@@ -12,7 +12,7 @@ use super::traces::Trace;
 use crate::place::Place;
 
 /// The clock of file times runs in steps; a change may seem to be this much older than it is.
-const STEP_MS: u64 = 20;
+pub(super) const STEP_MS: u64 = 20;
 /// A command that was begun and whose end nobody told is over after this.
 const COMMAND_MS_MAX: u64 = 6 * 60 * 60 * 1_000;
 

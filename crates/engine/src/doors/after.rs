@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use baton_core::breach::{self, Door};
-use baton_core::check::Because;
+use baton_core::check::{Because, Verdict};
 use baton_core::context::{Actor, Observed};
 use baton_core::id::SessionId;
 use baton_core::refusal::Held;
@@ -38,6 +38,8 @@ pub struct Compared {
     pub breached: Vec<Held>,
     /// What the command changed and nobody held: claimed now.
     pub taken: Option<edit::Judged>,
+    /// What it changed and no edit would have been allowed to: why not.
+    pub kept: Option<edit::Judged>,
     /// Changed files that this session did not touch, and whose edits they are: a build may have
     /// failed for them.
     pub in_the_middle: Vec<(String, String)>,
@@ -85,17 +87,19 @@ pub fn after(
 /// Files that differ from HEAD and were written since, by the clock of their file system.
 fn changed_since(root: &Path, since: u64) -> Result<Vec<String>, Failure> {
     let status = Git::in_tree(root)?.status(&[String::new()])?;
-    let recent = |path: &&str| {
-        let file = root.join(path);
-        // A file that is gone: its folder was written when it went.
-        let found = std::fs::symlink_metadata(&file)
-            .or_else(|_| std::fs::symlink_metadata(file.parent().unwrap_or(root)));
-        found.is_ok_and(|found| {
-            let changed = found.ctime().saturating_mul(1_000) + found.ctime_nsec() / 1_000_000;
-            u64::try_from(changed).unwrap_or(0) >= since
-        })
-    };
+    let recent = |path: &&str| is_written_since(root, path, since);
     Ok(status.paths().into_iter().filter(recent).map(str::to_owned).collect())
+}
+
+fn is_written_since(root: &Path, path: &str, since: u64) -> bool {
+    let file = root.join(path);
+    // A file that is gone: its folder was written when it went.
+    let found = std::fs::symlink_metadata(&file)
+        .or_else(|_| std::fs::symlink_metadata(file.parent().unwrap_or(root)));
+    found.is_ok_and(|found| {
+        let changed = found.ctime().saturating_mul(1_000) + found.ctime_nsec() / 1_000_000;
+        u64::try_from(changed).unwrap_or(0) >= since
+    })
 }
 
 /// Whose are they?
@@ -122,8 +126,8 @@ fn judge(
         return Ok(());
     }
     let checked = checking::judge(workspace, actor, &unexplained, None)?;
-    let mut foreign = Vec::new();
-    let mut free = Vec::new();
+    let root = workspace.place.root.clone();
+    let (mut foreign, mut free, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for finding in checked.findings {
         let holder = finding.held.first().map(|held| &held.holder.session);
         match finding.because {
@@ -132,6 +136,14 @@ fn judge(
             Because::Held => foreign.push(finding.resource),
             Because::Mine | Because::Unjudged | Because::GitDir => {}
             _ if others_ran => {}
+            // For a person, or for whoever claims first. Nobody is accused of what may have been
+            // written just before.
+            _ if finding.verdict >= Verdict::Ask => {
+                let path = finding.resource.to_string();
+                if is_written_since(&root, &path, since + activity::STEP_MS) {
+                    kept.push(finding.resource);
+                }
+            }
             _ => free.push(finding.resource),
         }
     }
@@ -141,9 +153,12 @@ fn judge(
             breach::note(view, &foreign, Door::Shell, context)
         })?;
     }
+    let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
+    if !kept.is_empty() {
+        let targets: Vec<Target> = kept.iter().map(target).collect();
+        compared.kept = Some(edit(workspace, actor, &root, &targets)?);
+    }
     if !free.is_empty() && free.len() <= CLAIMED_MAX {
-        let root = workspace.place.root.clone();
-        let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
         let targets: Vec<Target> = free.iter().map(target).collect();
         compared.taken = Some(edit(workspace, actor, &root, &targets)?);
         let paths: Vec<String> = targets.into_iter().map(|target| target.path).collect();
