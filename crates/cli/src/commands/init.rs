@@ -48,7 +48,8 @@ pub(crate) struct Init {
     #[arg(long, conflicts_with_all = ["agents", "team", "personal", "join", "new", "plugin"])]
     remove: bool,
     /// Write a plugin for Claude Code into this folder, and nothing else
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["agents", "team", "personal", "join", "new"])]
+    #[arg(long, value_name = "DIR")]
+    #[arg(conflicts_with_all = ["agents", "team", "personal", "join", "new"])]
     plugin: Option<PathBuf>,
     /// Join this workspace of the shared store (BATON_STORE)
     #[arg(long, value_name = "ID", conflicts_with = "new")]

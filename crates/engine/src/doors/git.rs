@@ -1,7 +1,7 @@
 //! The git door: may what is staged be committed?
 //!
 //! Owns which paths git's own hooks have judged, and by whose eyes. It fails open: whatever keeps
-//! Baton from answering lets git go on, and the caller is told so. Takes nothing and writes nothing.
+//! Baton from answering lets git go on, and the caller is told so. Takes and writes nothing.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,9 +1,10 @@
 //! Claude Code: hooks in its settings, the MCP server in `.mcp.json`, and the same as a plugin.
 //!
-//! Owns which events are asked for and with what time limits. A team shares `.claude/settings.json`;
-//! one's own hooks are in `.claude/settings.local.json`. For the server of one's own `.mcp.json` is
-//! used too, kept out of git: the other place Claude knows, `~/.claude.json`, is its own state, which
-//! only its own command should write. Hooks here fail open: where Baton does not answer, Claude goes on.
+//! Owns which events are asked for and with what time limits. A team shares
+//! `.claude/settings.json`; one's own hooks are in `.claude/settings.local.json`. For the server of
+//! one's own `.mcp.json` is used too, kept out of git: the other place Claude knows,
+//! `~/.claude.json`, is its own state, which only its own command should write. Hooks here fail
+//! open: where Baton does not answer, Claude goes on.
 
 use super::command::Program;
 use super::json::{Entry, Hook, Json};

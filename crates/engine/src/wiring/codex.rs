@@ -1,8 +1,8 @@
 //! Codex: `.codex/hooks.json` and the MCP server in `.codex/config.toml`.
 //!
-//! Owns its eleven events. Codex runs no hook that its user has not approved, and says nothing about
-//! it; approving is the user's, so no trust is ever written here: `init` says how it is given. Its
-//! hooks fail open.
+//! Owns its eleven events. Codex runs no hook that its user has not approved, and says nothing
+//! about it; approving is the user's, so no trust is ever written here: `init` says how it is
+//! given. Its hooks fail open.
 
 use super::command::Program;
 use super::json::{Entry, Hook, Json};

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use super::Mode;
 
-/// A hook on these two events stands in for git. Where Baton is not installed, or has nothing to say
-/// about a new tree, it is made as Claude makes it by itself; where Baton says no, there is none.
+/// A hook on these two events stands in for git. Where Baton is not installed, or has nothing to
+/// say about a new tree, it is made as Claude makes it; where Baton says no, there is none.
 const MAKE_TREE: &str = "name=$(printf %s \"$in\" | \
 sed -n 's/.*\"name\" *: *\"\\([A-Za-z0-9._-]*\\)\".*/\\1/p'); \
 tree=\"$CLAUDE_PROJECT_DIR/.claude/worktrees/$name\"; \

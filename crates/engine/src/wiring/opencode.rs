@@ -19,7 +19,7 @@ pub(super) fn pieces(program: &Program<'_>, root: &Path) -> Vec<Piece> {
         Mode::Personal => program.path,
     };
     let literal = serde_json::to_string(name).unwrap_or_default();
-    let body = words::OPENCODE_PLUGIN.replace("@PROGRAM@", &literal);
+    let body = words::OPENCODE_PLUGIN.trim_start().replace("@PROGRAM@", &literal);
     let there = |name: &&str| root.join(name).symlink_metadata().is_ok();
     let settings = SETTINGS.into_iter().find(there).unwrap_or(SETTINGS[0]);
     let schema = Json::text("https://opencode.ai/config.json");

@@ -1,4 +1,6 @@
 //! Merges of our entries into what users have, for every client at once.
+//!
+//! Owns the properties: byte for byte back, twice is once, and the user's own stays.
 
 use super::command::Program;
 use super::*;

@@ -11,15 +11,15 @@ pub(super) const BLOCK: &str = "\
 Several agents and people work on this code at the same time. Baton (`baton`) keeps them apart.
 
 - Edit as usual: your first edit of a file claims it. Nothing has to be asked before.
-- If an edit or a command is denied, the answer says who holds the file, until when, and what you can
-  do: take another task, wait (`baton claim FILE --wait 10m`), ask (`baton ask FILE --why …`) or suggest
-  your change (`baton suggest`). Never work around a denial by another tool or by a copy of the file.
+- If an edit or a command is denied, the answer says who holds the file, until when, and what you
+  can do: take another task, wait (`baton claim FILE --wait 10m`), ask (`baton ask FILE --why …`)
+  or suggest your change (`baton suggest`). Never work around a denial by another tool or a copy.
 - `baton status` shows who holds what and what waits for a person.
-- Work comes from the list: `baton task ready`, `baton task take`, and `baton task done` with what you
-  checked. What you cannot finish: `baton handoff offer`, or `baton task park`.
+- Work comes from the list: `baton task ready`, `baton task take`, and `baton task done` with what
+  you checked. What you cannot finish: `baton handoff offer`, or `baton task park`.
 - Commit with `baton commit -m 'why' FILE…` (exactly these files) and bring your branch in with
-  `baton land`. Do not commit or push on the target branch, and do not stash, reset or clean: other
-  agents' work lies in the same tree.
+  `baton land`. Do not commit or push on the target branch, and do not stash, reset or clean:
+  other agents' work lies in the same tree.
 - The rules of this project are in `.baton/rules.md`. Read them before you begin.
 ";
 
@@ -27,9 +27,9 @@ Several agents and people work on this code at the same time. Baton (`baton`) ke
 pub(super) const RULES: &str = "\
 # Rules
 
-For every agent and person who works here, whatever client they use. Change them as you like: what is
-on the target branch counts, for every session from its next start. Each rule names what enforces it;
-\"advice\" means that nothing does but you.
+For every agent and person who works here, whatever client they use. Change them as you like: what
+is on the target branch counts, for every session from its next start. Each rule names what enforces
+it; \"advice\" means that nothing does but you.
 
 1. **Verify before you say done.** Run the thing, look at what it printed, and name the check.
    Enforced by: `baton task done`, where `[done]` in baton.toml asks for checks; else advice.
@@ -37,7 +37,7 @@ on the target branch counts, for every session from its next start. Each rule na
    Enforced by: advice.
 3. **No placeholders in production.** No stub, no sample value, no \"later\" in what ships.
    Enforced by: `baton deploy`, which refuses them; before that, advice.
-4. **Load what is known before you act.** The handoff of your task, decisions and lessons come first.
+4. **Load what is known before you act.** First the handoff of your task, decisions and lessons.
    Enforced by: the start hook, which shows them; reading them is advice.
 5. **Claim before you change.** One writer for a file at a time.
    Enforced by: the edit, shell and git doors, which take the claim or deny the change.
@@ -50,8 +50,9 @@ on the target branch counts, for every session from its next start. Each rule na
 10. *(yours)*
 ";
 
-/// opencode loads this; `BATON` is the program, `[]` being \"found by PATH\".
-pub(super) const OPENCODE_PLUGIN: &str = r#"// Asks Baton before each tool and tells it what happened. Without Baton it does nothing.
+/// opencode loads this, with the name of the program in its place.
+pub(super) const OPENCODE_PLUGIN: &str = r#"
+// Asks Baton before each tool and tells it what happened. Without Baton it does nothing.
 import { spawn } from "node:child_process"
 
 const BATON = @PROGRAM@
@@ -145,8 +146,8 @@ read: [AGENTS.md]
 pub(super) const SKILL: &str = "\
 ---
 name: baton
-description: Work beside other agents on one codebase with Baton. Use when an edit was denied, when \
-choosing what to work on, and when committing, landing or handing work over.
+description: Work beside other agents on one codebase with Baton. Use when an edit was denied, \
+when choosing what to work on, and when committing, landing or handing work over.
 ---
 
 ";

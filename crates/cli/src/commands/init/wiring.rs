@@ -217,12 +217,13 @@ pub(super) fn problem(steps: &[Step]) -> Option<Problem> {
     let (first, _) = failed.first()?;
     let list: Vec<String> =
         failed.iter().map(|(step, why)| format!("{}: {}", shown(&step.file), shown(why))).collect();
+    let files: Vec<&Step> = failed.iter().map(|(step, _)| *step).collect();
     Some(Problem {
         exit: 1,
         code: "not_wired",
         message: format!("left as it is, and so not guarded: {}", list.join("; ")),
         next: format!("put {} right, then baton init", shown(&first.file)),
-        details: serde_json::json!({ "files": failed.iter().map(|(step, _)| *step).collect::<Vec<_>>() }),
+        details: serde_json::json!({ "files": files }),
     })
 }
 
