@@ -66,6 +66,43 @@ fn refuses_what_another_holds(scratch: &Scratch) {
 }
 
 #[test]
+fn no_verify_is_caught_by_the_branch_that_would_move() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+        catches_no_verify(scratch);
+    });
+}
+
+fn catches_no_verify(scratch: &Scratch) {
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    let tip = || git(scratch, None, &["rev-parse", "main"]).ok().out;
+    scratch.write("ours.txt", "1\n");
+    git(scratch, Some(&bob), &["add", "ours.txt"]).ok();
+    git(scratch, Some(&bob), &["commit", "-qm", "ours"]).ok();
+    scratch.acts(&ann, &["claim", "src/a.rs", "ours.txt", "--reason", "parser"]).ok();
+    scratch.write("src/a.rs", "fn b() {}\n");
+    let before = tip();
+    let said = git(scratch, Some(&bob), &["commit", "-q", "--no-verify", "-am", "mine now"]);
+    assert_ne!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("src/a.rs is held by ann"), "{said:?}");
+    assert!(said.err.contains("next: baton "), "{said:?}");
+    assert_eq!(before, tip());
+    // Nor by way of a new branch, or of plumbing that runs no other hook.
+    git(scratch, Some(&bob), &["add", "src/a.rs"]).ok();
+    let tree = git(scratch, Some(&bob), &["write-tree"]).ok().out;
+    let words = ["commit-tree", tree.trim(), "-p", "main", "-m", "x"];
+    let commit = git(scratch, Some(&bob), &words).ok().out;
+    for reference in ["refs/heads/main", "refs/heads/other"] {
+        let said = git(scratch, Some(&bob), &["update-ref", reference, commit.trim()]);
+        assert_ne!(said.code, 0, "{reference}: {said:?}");
+    }
+    // What an amended commit had before was judged when it was made.
+    git(scratch, Some(&bob), &["reset", "-q"]).ok();
+    git(scratch, Some(&bob), &["commit", "-q", "--amend", "-m", "ours, again"]).ok();
+    git(scratch, Some(&ann), &["commit", "-q", "--no-verify", "-am", "my own"]).ok();
+}
+
+#[test]
 fn lesson_13_the_git_door_fails_open_and_says_so() {
     let scratch = wired();
     std::fs::write(scratch.store().join("store.db"), "no database").unwrap();
@@ -129,7 +166,9 @@ fn lesson_14_a_hooks_path_of_the_user_is_chained_and_given_back() {
 fn lesson_36_everyday_git_works_under_the_hooks() {
     let scratch = wired();
     let origin = scratch.path("origin.git");
-    let run = |words: &[&str]| git(&scratch, None, words).ok();
+    // Somebody else holds what all of this is about: known commits pass all the same.
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    let run = |words: &[&str]| git(&scratch, Some(&bob), words).ok();
     run(&["add", "-A"]);
     run(&["commit", "-qm", "wiring"]);
     run(&["clone", "-q", "--bare", ".", origin.to_str().unwrap()]);
@@ -144,6 +183,16 @@ fn lesson_36_everyday_git_works_under_the_hooks() {
     run(&["add", "two.txt"]);
     run(&["commit", "-qm", "two"]);
     run(&["push", "-q", "origin", "main"]);
+    let other = scratch.path("other");
+    run(&["clone", "-q", origin.to_str().unwrap(), other.to_str().unwrap()]);
+    let there = other.to_str().unwrap();
+    std::fs::write(other.join("two.txt"), "from elsewhere\n").unwrap();
+    run(&["-C", there, "commit", "-qam", "elsewhere"]);
+    run(&["-C", there, "push", "-q"]);
+    let everything = ["one.txt", "two.txt", "src", ".claude", "AGENTS.md", "--reason", "all of it"];
+    scratch.acts(&ann, &[&["claim"][..], &everything].concat()).ok();
+    run(&["fetch", "-q"]);
+    run(&["pull", "-q", "--ff-only", "origin", "main"]);
     run(&["rebase", "-q", "main", "topic"]);
     scratch.write("one.txt", "changed\n");
     run(&["stash", "-q"]);

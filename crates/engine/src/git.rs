@@ -29,7 +29,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use committing::{Blob, Entry, Own};
-pub use hooks::HooksPath;
+pub use hooks::{HooksPath, RefMove};
 pub(crate) use index::{Index, Stamp};
 pub use landing::{Merged, Unmerged};
 pub use merging::{Clash, Difference, Landed};

@@ -5,14 +5,18 @@
 //! landing judges again.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use baton_core::check::Finding;
+use baton_core::context::Actor;
 use baton_engine::doors::git::{self, Staged};
 use baton_engine::failure::Failure;
+use baton_engine::git::RefMove;
 use baton_engine::place;
 use baton_engine::whoami;
+use baton_engine::workspace::Workspace;
 
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints, remark};
@@ -20,6 +24,8 @@ use crate::words::{Problem, held_next, held_sentence};
 
 /// A commit may touch hundreds of held files; the first few say enough.
 const SHOWN_MAX: usize = 5;
+/// Git names every ref of a transaction; one that moves more than this is no commit.
+const INPUT_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct GitHook {
@@ -32,12 +38,25 @@ pub(crate) struct GitHook {
 }
 
 pub(crate) fn run(common: &Common, wanted: &GitHook) -> Outcome {
-    // The other hooks are passed; they are installed so that `doctor` knows that git calls us.
-    if wanted.name != "pre-commit" {
-        return Ok(ExitCode::SUCCESS);
-    }
     let folder = desk::folder(common)?;
-    match judge(common, &folder) {
+    let judged = match wanted.name.as_str() {
+        "pre-commit" => judge(common, &folder, |workspace, actor, root| {
+            let index = std::env::var_os("GIT_INDEX_FILE").map(|index| folder.join(index));
+            git::staged(workspace, actor, root, index.as_deref().map(Path::as_os_str))
+        }),
+        "reference-transaction" => match about_to_move(wanted) {
+            moves if moves.is_empty() => return Ok(ExitCode::SUCCESS),
+            moves => judge(common, &folder, |workspace, actor, root| {
+                let mut judged = git::moved(workspace, actor, root, &moves)?;
+                // Before a commit they were told already.
+                judged.warned.clear();
+                Ok(judged)
+            }),
+        },
+        // The others are passed; they are installed so that `doctor` knows that git calls us.
+        _ => return Ok(ExitCode::SUCCESS),
+    };
+    match judged {
         Ok(staged) => Ok(answer(&staged)),
         // A checkout that is in no workspace is none of our business.
         Err(Failure::Place(place::Error::NotInitialised { .. })) => Ok(ExitCode::SUCCESS),
@@ -50,12 +69,28 @@ pub(crate) fn run(common: &Common, wanted: &GitHook) -> Outcome {
     }
 }
 
-fn judge(common: &Common, folder: &Path) -> Result<Staged, Failure> {
+/// The branches git says it will move. At every other moment of a transaction it is too early or
+/// too late to say no.
+fn about_to_move(wanted: &GitHook) -> Vec<RefMove> {
+    if wanted.arguments.first().is_none_or(|state| state != "prepared") {
+        return Vec::new();
+    }
+    let mut input = Vec::new();
+    match std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut input) {
+        Ok(_) => RefMove::read(&String::from_utf8_lossy(&input)),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn judge(
+    common: &Common,
+    folder: &Path,
+    ask: impl FnOnce(&mut Workspace, &Actor, &Path) -> Result<Staged, Failure>,
+) -> Result<Staged, Failure> {
     let mut workspace = desk::open(folder)?;
     let actor = whoami::reader(&mut workspace, &hints(common))?;
     let root = workspace.place.root.clone();
-    let index = std::env::var_os("GIT_INDEX_FILE").map(|index| folder.join(index));
-    git::staged(&mut workspace, &actor, &root, index.as_deref().map(Path::as_os_str))
+    ask(&mut workspace, &actor, &root)
 }
 
 fn answer(staged: &Staged) -> ExitCode {
