@@ -73,6 +73,7 @@ Record:
   export     Write claims, sessions and journal as files, to git, or as lock files
   store      Back up or restore the store
   policy     What of baton.toml is in force
+  rules      show, check, report: the rules of .baton/rules.md
   trust      Stand for the commands of baton.toml (a person's right)
 
 More:
@@ -242,6 +243,9 @@ pub(crate) enum Command {
     Prime,
     /// Judge one act of an agent: its client's JSON comes in, the answer goes out
     Hook(crate::commands::hook::Hook),
+    /// The rules of this project: show them, check what enforces them, report
+    #[command(subcommand)]
+    Rules(crate::commands::rules::Rules),
     /// Prove a person where there is no terminal
     #[command(subcommand)]
     Person(crate::commands::person::Person),

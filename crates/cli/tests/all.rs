@@ -55,6 +55,8 @@ mod reference;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod serial;
 #[cfg(test)]
 mod sessions;

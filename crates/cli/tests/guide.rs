@@ -201,3 +201,8 @@ fn the_guide_to_wiring_runs() {
     scratch.write("Cargo.toml", "x\n");
     run("wiring.md", &scratch);
 }
+
+#[test]
+fn changing_a_rule_runs() {
+    run("rules.md", &Scratch::workspace());
+}

@@ -23,14 +23,14 @@ fn hook_with(scratch: &Scratch, client: &str, bytes: &[u8], set: &[(&str, &str)]
 }
 
 /// An act as its client tells it.
-struct Agent<'a> {
-    scratch: &'a Scratch,
-    client: &'static str,
-    id: &'static str,
+pub(crate) struct Agent<'a> {
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) client: &'static str,
+    pub(crate) id: &'static str,
 }
 
 impl Agent<'_> {
-    fn tells(&self, mut payload: Value) -> Said {
+    pub(crate) fn tells(&self, mut payload: Value) -> Said {
         let id = match self.client {
             "cursor" => "conversation_id",
             "opencode" => "sessionID",
@@ -61,7 +61,7 @@ impl Agent<'_> {
     }
 
     /// Its tool that writes a whole file.
-    fn write(&self, file: &str, text: &str) -> Said {
+    pub(crate) fn write(&self, file: &str, text: &str) -> Said {
         let path = self.file(file);
         let (name, input) = match self.client {
             "codex" => {
@@ -79,7 +79,7 @@ impl Agent<'_> {
         self.tool("before", name, &input)
     }
 
-    fn shell(&self, when: &str, line: &str) -> Said {
+    pub(crate) fn shell(&self, when: &str, line: &str) -> Said {
         let name = match self.client {
             "gemini" => "run_shell_command",
             "opencode" => "bash",
@@ -91,7 +91,7 @@ impl Agent<'_> {
 }
 
 /// Why the act may not be; nothing when it may.
-fn denied(said: &Said) -> Option<String> {
+pub(crate) fn denied(said: &Said) -> Option<String> {
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     if said.out.trim().is_empty() {
         return None;

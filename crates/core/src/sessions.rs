@@ -16,6 +16,7 @@ use crate::id::{SessionId, TaskId, TreeId};
 use crate::notices::{self, Notice};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::rules::Seen;
 use crate::scene::Caller;
 use crate::state::drafts;
 use crate::task::{self, Move, Task};
@@ -92,6 +93,9 @@ pub struct Session {
     /// anybody else looks at nothing more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub submissions: Vec<TaskId>,
+    /// The rules of the project it was told last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Seen>,
     /// Tool calls it is in that its leases alone would not cover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
@@ -249,6 +253,7 @@ pub fn start(
         expires_at: context.now + request.ttl,
         ttl: request.ttl,
         submissions: Vec::new(),
+        rules: None,
         calls: Vec::new(),
         life: Life::Live,
     };

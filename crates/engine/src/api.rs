@@ -220,6 +220,14 @@ pub struct Journal {
     pub session: Option<String>,
 }
 
+/// What sessions know of the rules, and what was done against them.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct RulesReport {
+    /// What was done since: 7d, 2026-11-15, or after a position such as 1.42
+    #[arg(long, value_name = "TIME|POSITION", default_value = "30d", value_parser = since_text)]
+    pub since: String,
+}
+
 /// Seals old entries into a file and takes them out of the store.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct Archive {

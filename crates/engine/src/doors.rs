@@ -145,6 +145,21 @@ pub fn alive(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Notice>, Fa
     Ok(notices)
 }
 
+/// A sign of life of a session that is told everything anew, the rules in this version included.
+pub fn primed(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    version: Option<&str>,
+) -> Result<Vec<Notice>, Failure> {
+    let rule = |view: &dyn View, context: &_| baton_core::rules::told(view, version, context);
+    let (events, active): (Vec<_>, Active) = workspace.look(actor, Observed::default(), rule)?;
+    if events.is_empty() {
+        return Ok(active.notices);
+    }
+    let Active { notices } = workspace.decide(actor, Observed::default(), rule)?;
+    Ok(notices)
+}
+
 /// Words for a session's model that could not be said when they were due.
 pub fn keep_words(place: &Place, actor: &Actor, text: &str) {
     let Some(session) = &actor.session else { return };

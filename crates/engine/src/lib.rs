@@ -44,6 +44,7 @@ pub mod process;
 pub mod rescuing;
 pub mod resources;
 pub mod reviewing;
+pub mod rules;
 pub mod sessions;
 pub mod setup;
 pub mod sighting;

@@ -18,6 +18,7 @@ use crate::doors;
 use crate::failure::Failure;
 use crate::listing::{self, ListedClaim};
 use crate::notes;
+use crate::rules::{self, InForce};
 use crate::sessions::{self, Seat};
 use crate::tasking::showing::{self, ListedTask};
 use crate::workspace::Workspace;
@@ -35,6 +36,9 @@ pub struct Primer {
     pub branch: Option<String>,
     /// Active and parked work of this session.
     pub work: Vec<Work>,
+    /// The rules of the project, as far as they can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<InForce>,
     pub mine: Vec<ListedClaim>,
     pub others: Vec<ListedClaim>,
     /// How many other sessions live.
@@ -56,7 +60,11 @@ pub struct Work {
 
 pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failure> {
     let me = sessions::whoami(workspace, actor)?;
-    let notices = doors::alive(workspace, actor)?;
+    // Rules that cannot be looked up keep nobody from beginning.
+    let rules = rules::in_force(workspace).ok().flatten();
+    let readable = rules.as_ref().filter(|rules| rules.broken.is_none());
+    let version = readable.map(|rules| rules.version.as_str());
+    let notices = doors::primed(workspace, actor, version)?;
     let root = workspace.place.root.clone();
     let all = listing::claims(workspace, actor, &root, &api::Claims { mine: false, path: None })?;
     let (mut mine, mut others): (Vec<ListedClaim>, Vec<ListedClaim>) =
@@ -66,10 +74,12 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     let seats = sessions::list(workspace, false)?.sessions;
     let work = work(workspace, actor, &me)?;
     let ready = showing::ready(workspace, TASKS_MAX)?.tasks;
-    let wanted = api::shared::Notes { since: None, kind: None, task: None, limit: NOTES_MAX };
+    let wanted =
+        api::shared::Notes { since: None, kind: None, task: None, rule: None, limit: NOTES_MAX };
     Ok(Primer {
         branch: branch(workspace),
         work,
+        rules,
         mine,
         others,
         sessions: seats.iter().filter(|seat| seat.session != me.session).count(),

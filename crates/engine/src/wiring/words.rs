@@ -20,7 +20,7 @@ Several agents and people work on this code at the same time. Baton (`baton`) ke
 - Commit with `baton commit -m 'why' FILE…` (exactly these files) and bring your branch in with
   `baton land`. Do not commit or push on the target branch, and do not stash, reset or clean:
   other agents' work lies in the same tree.
-- The rules of this project are in `.baton/rules.md`. Read them before you begin.
+- The rules of this project: `baton rules show`. Read them before you begin.
 ";
 
 /// `.baton/rules.md`, where there is none.
@@ -29,20 +29,20 @@ pub(super) const RULES: &str = "\
 
 For every agent and person who works here, whatever client they use. Change them as you like: what
 is on the target branch counts, for every session from its next start. Each rule names what enforces
-it; \"advice\" means that nothing does but you.
+it; \"advice\" means that nothing does but you. `baton rules check` tells whether that is so.
 
 1. **Verify before you say done.** Run the thing, look at what it printed, and name the check.
    Enforced by: `baton task done`, where `[done]` in baton.toml asks for checks; else advice.
 2. **Report what is so.** Say also what you did not do, what failed and what you did not try.
    Enforced by: advice.
 3. **No placeholders in production.** No stub, no sample value, no \"later\" in what ships.
-   Enforced by: `baton deploy`, which refuses them; before that, advice.
+   Enforced by: `baton deploy`, which refuses them; before that, and without `[deploy]`, advice.
 4. **Load what is known before you act.** First the handoff of your task, decisions and lessons.
    Enforced by: the start hook, which shows them; reading them is advice.
 5. **Claim before you change.** One writer for a file at a time.
    Enforced by: the edit, shell and git doors, which take the claim or deny the change.
 6. **Be in sync before you deploy.** Ship only what contains everything that has landed.
-   Enforced by: `baton deploy`.
+   Enforced by: `baton deploy`, where `[deploy]` in baton.toml names a target; else advice.
 7. **Carry work through interruptions.** Leave at any moment so that somebody else can go on.
    Enforced by: checkpoints at compaction and at the end of a session; the words in them are advice.
 8. *(yours)*
@@ -164,6 +164,8 @@ mod tests {
         for number in 1..=10 {
             assert!(RULES.contains(&format!("\n{number}. ")), "{number}");
         }
+        let rules = baton_core::rules::parse(RULES).unwrap();
+        assert_eq!((rules.rules.len(), rules.free.as_slice()), (7, &[8, 9, 10][..]));
         for text in [BLOCK, RULES] {
             assert!(!text.contains("--force") && !text.contains("--remove"), "{text}");
         }

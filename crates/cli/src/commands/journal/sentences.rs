@@ -106,6 +106,10 @@ fn of_session(told: &Told, event: &Event, who: Naming<'_>) -> String {
                 }
             }
         }
+        Event::RulesSeen { session, seen } => {
+            let version = shown(&seen.version);
+            format!("{} was told the rules, version {version}", who(told.name(session)))
+        }
         Event::SubagentStopped { session, agent, claims, .. } => {
             let count = counted(claims.len() as u64, "claim", "claims");
             let name = who(told.name(session));
