@@ -63,7 +63,8 @@ Trees:
   next-number    The next number of a folder, such as migrations, handed out once
 
 Sessions:
-  session    start, end, list, whoami
+  session    start, role, end, list, whoami
+  roles      What each role may do
   prime      What an agent must know to begin, in few words
   hook       Judge one act of an agent; its client calls this
   person     Make a token that proves a person where there is no terminal
@@ -243,6 +244,8 @@ pub(crate) enum Command {
     Prime,
     /// Judge one act of an agent: its client's JSON comes in, the answer goes out
     Hook(crate::commands::hook::Hook),
+    /// What each role may do
+    Roles,
     /// The rules of this project: show them, check what enforces them, report
     #[command(subcommand)]
     Rules(crate::commands::rules::Rules),

@@ -33,6 +33,7 @@ pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod reference;
 pub(crate) mod rescue;
+pub(crate) mod roles;
 pub(crate) mod rules;
 pub(crate) mod session;
 pub(crate) mod state;
@@ -93,6 +94,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::Rescue(wanted) => rescue::run(common, &wanted),
         Command::NextNumber(wanted) => numbers::next(&mut Desk::open_to_act(common)?, &wanted),
         Command::Session(wanted) => session::run(common, &wanted),
+        Command::Roles => roles::list(&mut Desk::open(common)?),
         Command::Rules(wanted) => rules::run(common, &wanted),
         Command::Person(wanted) => person::run(common, &wanted),
         Command::Init(wanted) => init::run(common, &wanted),

@@ -55,6 +55,8 @@ mod reference;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
+mod roles;
+#[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod serial;

@@ -206,3 +206,13 @@ fn the_guide_to_wiring_runs() {
 fn changing_a_rule_runs() {
     run("rules.md", &Scratch::workspace());
 }
+
+/// The page shows the policy it starts with.
+#[test]
+fn the_guide_to_roles_runs() {
+    let page = std::fs::read_to_string(project().join("docs/guide/roles.md")).unwrap();
+    let policy = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let scratch = Scratch::with_policy(policy.unwrap());
+    scratch.write("tests/a.rs", "\n");
+    run("roles.md", &scratch);
+}

@@ -5,9 +5,15 @@ use serde_json::{Value, json};
 use crate::harness::{Said, Scratch};
 use crate::hooks::Agent;
 
-const TWO: &str = "# Rules\n\n1. **Say what is so.** Also what failed.\n   Enforced by: advice.\n\
-                   2. **Claim first.** One writer.\n   Enforced by: the edit, shell and git doors.\n\
-                   3. *(yours)*\n";
+const TWO: &str = "\
+# Rules
+
+1. **Say what is so.** Also what failed.
+   Enforced by: advice.
+2. **Claim first.** One writer.
+   Enforced by: the edit, shell and git doors.
+3. *(yours)*
+";
 
 fn commit_rules(scratch: &Scratch, text: &str) {
     scratch.write(".baton/rules.md", text);

@@ -112,6 +112,12 @@ pub enum Event {
         claims: Vec<ClaimId>,
     },
 
+    /// What it may do is this from now on.
+    RoleGiven {
+        session: SessionId,
+        role: String,
+        at: Moment,
+    },
     /// It was told the rules of the project in this version.
     RulesSeen {
         session: SessionId,

@@ -160,6 +160,11 @@ fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unread
             })?;
             keep_busy(records, claims, *busy_until)
         }
+        Event::RoleGiven { session, role, .. } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.role = Some(role.clone());
+            })
+        }
         Event::RulesSeen { session, seen } => {
             change(records, session.as_str(), |session: &mut Session| {
                 session.rules = Some(seen.clone());

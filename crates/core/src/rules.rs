@@ -305,10 +305,23 @@ pub fn told(
 mod tests {
     use super::*;
 
-    const TWO: &str = "# Rules\n\nFor all.\n\n1. **Say what is so.** Also what failed.\n   \
-                       Enforced by: advice.\n2. Claim first. One writer at\n   a time.\n   \
-                       enforced by: the edit, shell\n   and git doors; else advice.\n\n3. *(yours)*\n\
-                       4.\n\nThat is all.\n";
+    const TWO: &str = "\
+# Rules
+
+For all.
+
+1. **Say what is so.** Also what failed.
+   Enforced by: advice.
+2. Claim first. One writer at
+   a time.
+   enforced by: the edit, shell
+   and git doors; else advice.
+
+3. *(yours)*
+4.
+
+That is all.
+";
 
     #[test]
     fn a_list_is_read_with_what_enforces_each() {

@@ -375,7 +375,7 @@ fn once_and_notes(key: &Key, token: Position) -> Vec<Event> {
     events
 }
 
-fn calls_and_subagents() -> [Event; 4] {
+fn calls_and_subagents() -> [Event; 5] {
     let (id, claim_id) = (SessionId("s1".to_owned()), ClaimId("c1".to_owned()));
     [
         Event::CallStarted {
@@ -390,6 +390,7 @@ fn calls_and_subagents() -> [Event; 4] {
             busy_until: None,
             claims: vec![claim_id.clone()],
         },
+        Event::RoleGiven { session: id.clone(), role: "verify".to_owned(), at: START },
         Event::RulesSeen {
             session: id.clone(),
             seen: Seen { version: "ab12cd34ef56".to_owned(), at: START },

@@ -151,6 +151,16 @@ pub struct SessionStart {
     pub pid: Option<u32>,
 }
 
+/// Narrows what this session may do.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct SessionRole {
+    #[arg(value_name = "ROLE")]
+    pub role: String,
+    /// Another's session, by id or name (a person's right); this one when not given
+    #[arg(value_name = "SESSION")]
+    pub of: Option<String>,
+}
+
 /// Ends a session and lets go of everything it holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct SessionEnd {

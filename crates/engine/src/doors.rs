@@ -6,8 +6,9 @@
 //! Knows no client's dialect: `cli/src/hooks` reads and answers those.
 
 use baton_core::context::{Actor, Observed, Proof};
-use baton_core::id::SessionId;
 use baton_core::notices::Notice;
+use baton_core::refusal::Refusal;
+use baton_core::roles::{self, Deed};
 use baton_core::sessions::{self as rules, Active, Alias, Life, Session, client_alias};
 use baton_core::view::{View, get};
 
@@ -44,6 +45,8 @@ pub struct Visitor<'a> {
     pub credential: Option<&'a str>,
     /// The role its launcher gave it.
     pub role: Option<&'a str>,
+    /// The role of that subagent, where its definition names one.
+    pub agent_role: Option<&'a str>,
 }
 
 /// Who that is.
@@ -52,6 +55,8 @@ pub struct Admitted {
     pub actor: Actor,
     /// A session that was begun or taken up just now.
     pub begun: Option<Credentials>,
+    /// It has a role, or its subagent has.
+    pub has_role: bool,
 }
 
 /// The session of a client. One that is not known yet is begun: an agent is under the protocol from
@@ -60,36 +65,42 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     let mut actor = Actor {
         tree: Some(workspace.tree.clone()),
         agent: visitor.agent.map(str::to_owned),
+        role: visitor.agent_role.filter(|_| visitor.agent.is_some()).map(str::to_owned),
         ..Actor::default()
     };
+    let of_agent = actor.role.is_some();
     if let Some(agent) = visitor.agent {
         baton_core::subagents::validate(agent)?;
     }
     let key = client_alias(visitor.client, visitor.id);
     if let Some(session) = known(workspace, &key)? {
-        actor.session = Some(session);
+        actor.session = Some(session.session);
         actor.proof = Proof::Alias(key);
-        return Ok(Admitted { actor, begun: None });
+        let has_role = of_agent || session.role.is_some();
+        return Ok(Admitted { actor, begun: None, has_role });
     }
     if let Some(bound) = bind(workspace, visitor)? {
         actor.session = bound.session;
         actor.proof = bound.proof;
-        return Ok(Admitted { actor, begun: None });
+        let session = known(workspace, &key)?;
+        let has_role = of_agent || session.is_some_and(|session| session.role.is_some());
+        return Ok(Admitted { actor, begun: None, has_role });
     }
     let begun = begin(workspace, visitor)?;
     actor.session = Some(begun.session.clone());
     actor.proof = Proof::Alias(key);
-    Ok(Admitted { actor, begun: Some(begun) })
+    let has_role = of_agent || begun.role.is_some();
+    Ok(Admitted { actor, begun: Some(begun), has_role })
 }
 
 /// The live session behind an alias. One that ended may be taken up again only by `begin`.
-fn known(workspace: &mut Workspace, key: &str) -> Result<Option<SessionId>, Failure> {
+fn known(workspace: &mut Workspace, key: &str) -> Result<Option<Session>, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
         let Some(Alias { session: Some(id), .. }) = get::<Alias>(view, key)? else {
             return Ok(None);
         };
         let session = get::<Session>(view, id.as_str())?;
-        Ok(session.filter(|session| session.life == Life::Live).map(|session| session.session))
+        Ok(session.filter(|session| session.life == Life::Live))
     })
 }
 
@@ -158,6 +169,26 @@ pub fn primed(
     }
     let Active { notices } = workspace.decide(actor, Observed::default(), rule)?;
     Ok(notices)
+}
+
+/// What keeps the role of whoever acts from this deed; nothing for one without a role.
+pub fn not_by_role(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    deed: Deed<'_>,
+) -> Result<Option<Box<roles::Refused>>, Failure> {
+    let Some(id) = actor.session.as_ref() else { return Ok(None) };
+    let judged = workspace.look(actor, Observed::default(), |view, context| {
+        match get::<Session>(view, id.as_str())? {
+            Some(session) => roles::admit(view, &session, &[deed], context),
+            None => Ok(()),
+        }
+    });
+    match judged {
+        Ok(()) => Ok(None),
+        Err(Failure::Refused(Refusal::Role(refused))) => Ok(Some(refused)),
+        Err(other) => Err(other),
+    }
 }
 
 /// Words for a session's model that could not be said when they were due.

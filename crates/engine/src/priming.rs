@@ -18,6 +18,7 @@ use crate::doors;
 use crate::failure::Failure;
 use crate::listing::{self, ListedClaim};
 use crate::notes;
+use crate::policy;
 use crate::rules::{self, InForce};
 use crate::sessions::{self, Seat};
 use crate::tasking::showing::{self, ListedTask};
@@ -32,6 +33,9 @@ const NOTES_MAX: u32 = 6;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Primer {
     pub me: Seat,
+    /// What its role may write, in words; nothing where no role takes anything away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Active and parked work of this session.
@@ -76,7 +80,12 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     let ready = showing::ready(workspace, TASKS_MAX)?.tasks;
     let wanted =
         api::shared::Notes { since: None, kind: None, task: None, rule: None, limit: NOTES_MAX };
+    let role = match &me.role {
+        Some(role) => policy::roles(workspace)?.role(role),
+        None => None,
+    };
     Ok(Primer {
+        may: role.map(|role| role.words(&me.session)),
         branch: branch(workspace),
         work,
         rules,

@@ -20,6 +20,7 @@ mod json;
 mod opencode;
 pub mod plugin;
 pub mod record;
+pub mod roles;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -28,6 +29,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
+use baton_core::roles::Rules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +73,8 @@ pub enum Door {
     /// What agents read.
     Words,
     Rules,
+    /// Roles as a client's own agents.
+    Agents,
     /// What git does not look at.
     Ignored,
     /// Git's own hooks.
@@ -249,6 +253,8 @@ pub struct Plan {
     pub clients: Vec<Client>,
     pub mode: Option<Mode>,
     pub hooks: Option<git_hooks::Plan>,
+    /// Roles become agents of the clients.
+    roles: bool,
     removal: bool,
 }
 
@@ -294,11 +300,17 @@ fn excluded(lines: &[String]) -> Piece {
 }
 
 /// Looks what wiring these clients would change.
-pub fn plan(ground: &Ground, clients: &[Client], mode: Mode) -> Result<Plan, Failure> {
+pub fn plan(
+    ground: &Ground,
+    clients: &[Client],
+    mode: Mode,
+    roles: Option<&Rules>,
+) -> Result<Plan, Failure> {
     let record = Record::read(&ground.store)?;
     let mut steps: Vec<Step> = Vec::new();
     if clients.is_empty() {
-        return Ok(Plan { steps, clients: Vec::new(), mode: None, hooks: None, removal: false });
+        let (mode, hooks, roles) = (None, None, false);
+        return Ok(Plan { steps, clients: Vec::new(), mode, hooks, roles, removal: false });
     }
     let tracked = match (mode, &ground.git) {
         (Mode::Personal, Some(_)) => Git::in_tree(&ground.root)?.tracked()?,
@@ -308,6 +320,9 @@ pub fn plan(ground: &Ground, clients: &[Client], mode: Mode) -> Result<Plan, Fai
         clients.iter().flat_map(|client| pieces(ground, *client, mode)).collect();
     if mode == Mode::Team {
         wanted.extend(shared(ground, false));
+    }
+    if let Some(rules) = roles {
+        wanted.extend(clients.iter().flat_map(|client| roles::pieces(*client, rules)));
     }
     for piece in &wanted {
         let step = match tracked.contains(&piece.path) {
@@ -345,7 +360,8 @@ pub fn plan(ground: &Ground, clients: &[Client], mode: Mode) -> Result<Plan, Fai
         };
         steps.push(Step::git(state));
     }
-    Ok(Plan { steps, clients: clients.to_vec(), mode: Some(mode), hooks, removal: false })
+    let (clients, mode, roles) = (clients.to_vec(), Some(mode), roles.is_some());
+    Ok(Plan { steps, clients, mode, hooks, roles, removal: false })
 }
 
 fn step(piece: &Piece, state: State) -> Step {
@@ -441,6 +457,7 @@ pub fn plan_removal(ground: &Ground) -> Result<Plan, Failure> {
         })
         .collect();
     wanted.extend(shared(ground, true));
+    wanted.extend(roles::there(ground));
     wanted.push(excluded(&[]));
     let mut steps: Vec<Step> = Vec::new();
     for piece in &wanted {
@@ -453,7 +470,8 @@ pub fn plan_removal(ground: &Ground) -> Result<Plan, Failure> {
     if git_hooks::is_there(ground)? {
         steps.push(Step::git(State::Removed));
     }
-    Ok(Plan { steps, clients: Vec::new(), mode: None, hooks: None, removal: true })
+    let (mode, hooks, roles) = (None, None, false);
+    Ok(Plan { steps, clients: Vec::new(), mode, hooks, roles, removal: true })
 }
 
 fn take_step(ground: &Ground, piece: &Piece, record: &Record) -> Step {
@@ -506,8 +524,10 @@ pub fn apply(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, Failure> {
         remove_folders(ground, &done, &record);
         record.folders.clear();
         record.clients.clear();
+        record.roles = false;
         record.mode = None;
     } else {
+        record.roles |= plan.roles;
         record.clients.extend(&plan.clients);
         record.mode = plan.mode.or(record.mode);
     }

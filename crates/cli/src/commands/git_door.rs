@@ -20,7 +20,7 @@ use baton_engine::workspace::Workspace;
 
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints, remark};
-use crate::words::{Problem, held_next, held_sentence};
+use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence};
 
 /// A commit may touch hundreds of held files; the first few say enough.
 const SHOWN_MAX: usize = 5;
@@ -53,6 +53,12 @@ pub(crate) fn run(common: &Common, wanted: &GitHook) -> Outcome {
                 Ok(judged)
             }),
         },
+        "pre-push" => match pushed() {
+            references if references.is_empty() => return Ok(ExitCode::SUCCESS),
+            references => judge(common, &folder, |workspace, actor, root| {
+                git::pushed(workspace, actor, root, &references)
+            }),
+        },
         // The others are passed; they are installed so that `doctor` knows that git calls us.
         _ => return Ok(ExitCode::SUCCESS),
     };
@@ -67,6 +73,14 @@ pub(crate) fn run(common: &Common, wanted: &GitHook) -> Outcome {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// What git says it will push to: the third word of each line.
+fn pushed() -> Vec<String> {
+    let mut input = Vec::new();
+    let _ = std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut input);
+    let text = String::from_utf8_lossy(&input);
+    text.lines().filter_map(|line| line.split(' ').nth(2)).map(str::to_owned).collect()
 }
 
 /// The branches git says it will move. At every other moment of a transaction it is too early or
@@ -99,6 +113,11 @@ fn answer(staged: &Staged) -> ExitCode {
             "baton: {count} files are too many to be judged here; the landing does it"
         ));
     }
+    if let Some(refused) = &staged.role {
+        remark(&format!("baton: refused: {}", role_sentence(refused)));
+        remark(&format!("next: {}", role_next(refused)));
+        return ExitCode::from(1);
+    }
     if !staged.warned.is_empty() {
         remark(&sentences("warning", &staged.warned));
     }
@@ -106,17 +125,23 @@ fn answer(staged: &Staged) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     remark(&sentences("refused", &staged.denied));
-    let next = staged.denied.iter().find_map(|finding| finding.held.first()).map(held_next);
+    let next = staged.denied.iter().find_map(|finding| match &finding.role {
+        Some(refused) => Some(role_next(refused).to_owned()),
+        None => finding.held.first().map(held_next),
+    });
     remark(&format!("next: {}", next.unwrap_or_else(|| "baton status".to_owned())));
     ExitCode::from(1)
 }
 
 fn sentences(label: &str, findings: &[Finding]) -> String {
     let mut text = String::new();
-    let held = findings.iter().filter_map(|finding| finding.held.first());
-    for (index, held) in held.take(SHOWN_MAX).enumerate() {
+    let sentence = |finding: &Finding| match &finding.role {
+        Some(refused) => Some(role_sentence(refused)),
+        None => finding.held.first().map(held_sentence),
+    };
+    for (index, sentence) in findings.iter().filter_map(sentence).take(SHOWN_MAX).enumerate() {
         let line_end = if index == 0 { "" } else { "\n" };
-        let _ = write!(text, "{line_end}baton: {label}: {}", held_sentence(held));
+        let _ = write!(text, "{line_end}baton: {label}: {sentence}");
     }
     if findings.len() > SHOWN_MAX {
         let _ = write!(text, "\nbaton: and {} more", findings.len() - SHOWN_MAX);

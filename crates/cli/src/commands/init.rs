@@ -44,12 +44,16 @@ pub(crate) struct Init {
     /// Wire for this clone alone: files that git does not see, nothing to commit
     #[arg(long)]
     personal: bool,
+    /// Also write each role as an agent of the clients that have such (claude, opencode)
+    #[arg(long)]
+    roles: bool,
     /// Take out what wiring put in; the store and baton.toml stay
-    #[arg(long, conflicts_with_all = ["agents", "team", "personal", "join", "new", "plugin"])]
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["agents", "team", "personal", "roles", "join", "new", "plugin"])]
     remove: bool,
     /// Write a plugin for Claude Code into this folder, and nothing else
     #[arg(long, value_name = "DIR")]
-    #[arg(conflicts_with_all = ["agents", "team", "personal", "join", "new"])]
+    #[arg(conflicts_with_all = ["agents", "team", "personal", "roles", "join", "new"])]
     plugin: Option<PathBuf>,
     /// Join this workspace of the shared store (BATON_STORE)
     #[arg(long, value_name = "ID", conflicts_with = "new")]
@@ -114,7 +118,8 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let ground = Ground::of_site(&plan.site);
-    let wires = wiring::plan(&ground, named.as_deref(), wanted.team, wanted.personal)?;
+    let mode = (wanted.team, wanted.personal);
+    let wires = wiring::plan(&ground, named.as_deref(), mode, wanted.roles)?;
     if plan.written.is_none() || wires.plan.changes() {
         propose(&plan, &wires, wanted)?;
     }

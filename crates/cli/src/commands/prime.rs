@@ -78,7 +78,9 @@ fn joined(sections: &[Section], cut: &[usize]) -> String {
 
 fn who(primer: &Primer) -> Section {
     let me = &primer.me;
-    let role = me.role.as_deref().map(|role| format!(", role {}", shown(role))).unwrap_or_default();
+    let may = primer.may.as_deref().map(|may| format!(" ({})", shown(may))).unwrap_or_default();
+    let role = me.role.as_deref().map(|role| format!(", role {}{may}", shown(role)));
+    let role = role.unwrap_or_default();
     let branch = primer.branch.as_deref().map(|branch| format!(" on branch {}", shown(branch)));
     let others = counted(primer.sessions as u64, "other session", "other sessions");
     let heading = format!(

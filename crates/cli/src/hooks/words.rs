@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use baton_core::check::{Because, Finding, Verdict};
+use baton_core::roles;
 use baton_core::shell::danger::Verb;
 use baton_engine::checking::NotClaimable;
 use baton_engine::doors::after::Compared;
@@ -16,7 +17,7 @@ use baton_engine::doors::stop::Left;
 
 use crate::news::notices_words;
 use crate::render::{self, shown};
-use crate::words::{Problem, held_sentence, word};
+use crate::words::{Problem, held_sentence, role_next, role_sentence, word};
 
 /// Findings that one answer spells out.
 const FINDINGS_MAX: usize = 5;
@@ -74,8 +75,24 @@ fn stopped_sentence(finding: &Finding) -> String {
             "{what} is for a person to approve. Say what you would change and why, and go on with \
              something else until a person has decided."
         ),
+        (Because::Role, _) if finding.role.is_some() => {
+            finding.role.as_deref().map(role_words).unwrap_or_default()
+        }
         _ => format!("{what} may not be edited now."),
     }
+}
+
+/// Why the role of this agent does not do that.
+pub(crate) fn role_denial(refused: &roles::Refused) -> String {
+    format!("Baton: {}", role_words(refused))
+}
+
+fn role_words(refused: &roles::Refused) -> String {
+    format!(
+        "{}. Nothing was changed; do not go around this. What you can do: {}.",
+        role_sentence(refused),
+        role_next(refused)
+    )
 }
 
 fn unclaimable_sentence(one: &NotClaimable) -> String {

@@ -10,10 +10,13 @@ use std::path::Path;
 use baton_core::check::{Because, Checked, Finding, Verdict};
 use baton_core::context::Actor;
 use baton_core::resource::Resource;
+use baton_core::roles::{self, Deed};
 
+use super::not_by_role;
 use crate::checking;
 use crate::failure::Failure;
 use crate::git::{Git, RefMove};
+use crate::policy;
 use crate::resources;
 use crate::workspace::Workspace;
 
@@ -29,6 +32,8 @@ pub struct Staged {
     pub warned: Vec<Finding>,
     /// Too much to be judged.
     pub unjudged: Option<usize>,
+    /// The role of whoever acts does not do this at all.
+    pub role: Option<Box<roles::Refused>>,
 }
 
 /// Judges what the commit that git is making would change.
@@ -38,6 +43,9 @@ pub fn staged(
     root: &Path,
     index: Option<&OsStr>,
 ) -> Result<Staged, Failure> {
+    if let Some(role) = not_by_role(workspace, actor, Deed::Commit)? {
+        return Ok(Staged { role: Some(role), ..Staged::default() });
+    }
     let paths = Git::in_tree(root)?.staged(index)?;
     judged(workspace, root, &paths, |workspace, wanted| {
         checking::judge(workspace, actor, wanted, None)
@@ -62,8 +70,27 @@ pub fn moved(
     if commits.is_empty() {
         return Ok(Staged::default());
     }
+    if let Some(role) = not_by_role(workspace, actor, Deed::Commit)? {
+        return Ok(Staged { role: Some(role), ..Staged::default() });
+    }
     let paths = git.changed_in(&commits, moves)?;
     judged(workspace, root, &paths, |workspace, wanted| checking::glance(workspace, actor, wanted))
+}
+
+/// Judges a push: only who may land pushes to the branch where work lands.
+pub fn pushed(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    root: &Path,
+    references: &[String],
+) -> Result<Staged, Failure> {
+    let Some(role) = not_by_role(workspace, actor, Deed::Land)? else {
+        return Ok(Staged::default());
+    };
+    let policy = policy::in_force(workspace)?.unwrap_or_default();
+    let target = Git::in_tree(root)?.target(policy.evidence.target.as_deref())?;
+    let lands = target.is_some_and(|(name, _)| references.contains(&format!("refs/heads/{name}")));
+    Ok(Staged { role: lands.then_some(role), ..Staged::default() })
 }
 
 fn judged(
@@ -85,8 +112,10 @@ fn judged(
     }
     for finding in judge(workspace, &wanted)?.findings {
         match (finding.because, finding.verdict) {
-            (Because::Held, Verdict::Deny | Verdict::Ask) => staged.denied.push(finding),
-            (Because::Held, _) => staged.warned.push(finding),
+            (Because::Held | Because::Role, Verdict::Deny | Verdict::Ask) => {
+                staged.denied.push(finding);
+            }
+            (Because::Held | Because::Role, _) => staged.warned.push(finding),
             _ => {}
         }
     }

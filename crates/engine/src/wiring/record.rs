@@ -27,6 +27,9 @@ pub struct Record {
     pub chosen: bool,
     pub clients: BTreeSet<Client>,
     pub mode: Option<Mode>,
+    /// Whether roles were to become agents of the clients.
+    #[serde(default)]
+    pub roles: bool,
     /// By full path, since each tree has files of its own.
     pub(super) files: BTreeMap<String, Written>,
     /// Folders that were made for them.

@@ -8,6 +8,8 @@ use super::Broken;
 
 const STAMP: &str = "baton:";
 const STAMP_CHARS: usize = 12;
+/// Where front matter begins, no comment can come first.
+const FRONT: &str = "---\n";
 
 /// The marks around a block, as comments of the file's own kind.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,7 @@ fn stamped(marks: Marks, say: &str, body: &str) -> String {
 
 /// Whether a stamped text is as some Baton wrote it; nothing if it bears no stamp.
 fn is_untouched(text: &str) -> Option<bool> {
+    let text = text.strip_prefix(FRONT).unwrap_or(text);
     let (first, body) = text.split_once('\n')?;
     let (_, stamp) = first.rsplit_once(STAMP)?;
     let stamp: String = stamp.chars().take(STAMP_CHARS).collect();
@@ -63,6 +66,11 @@ const FILE_SAYS: &str = "written by baton init, which updates it unless you chan
 /// A whole file of ours.
 pub(super) fn file(marks: Marks, body: &str) -> String {
     stamped(marks, FILE_SAYS, body)
+}
+
+/// A whole file of ours that begins with front matter; `body` is what follows its first line.
+pub(super) fn with_front_matter(marks: Marks, body: &str) -> String {
+    format!("{FRONT}{}", stamped(marks, FILE_SAYS, body))
 }
 
 /// The file as it should be, where there is one already.

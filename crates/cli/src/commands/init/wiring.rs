@@ -56,8 +56,8 @@ pub(super) fn named(agents: Option<&str>) -> Result<Option<Vec<Client>>, Problem
 pub(super) fn plan(
     ground: &Ground,
     named: Option<&[Client]>,
-    team: bool,
-    personal: bool,
+    (team, personal): (bool, bool),
+    roles: bool,
 ) -> Result<Wires, Failure> {
     let record = Record::read(&ground.store)?;
     let clients = match named {
@@ -70,7 +70,8 @@ pub(super) fn plan(
         (true, _) => Mode::Team,
         _ => record.mode.unwrap_or(Mode::Team),
     };
-    let plan = wiring::plan(ground, &clients, mode)?;
+    let roles = (roles || record.roles).then(|| wiring::roles::here(ground));
+    let plan = wiring::plan(ground, &clients, mode, roles.as_ref())?;
     Ok(Wires { plan, chosen: named.is_some() || record.chosen })
 }
 
@@ -115,6 +116,7 @@ fn what(step: &Step) -> &'static str {
         (Door::Words, Some(_)) => "settings",
         (Door::Words, None) => "what agents read",
         (Door::Rules, _) => "the rules, yours to change",
+        (Door::Agents, _) => "an agent that is held to its role",
         (Door::Ignored, _) => "keeps these files out of git",
         (Door::Git, _) => "pre-commit, pre-push, reference-transaction; yours are called too",
     }

@@ -55,6 +55,7 @@ fn claims(generator: &mut SchemaGenerator) -> Value {
 
 fn sessions(generator: &mut SchemaGenerator) -> Value {
     use baton_core::calls::Called;
+    use baton_core::roles::giving::Given;
     use baton_core::sessions::Ended;
     use baton_core::subagents::Stopped;
     use baton_engine::rules::report::Report;
@@ -68,6 +69,8 @@ fn sessions(generator: &mut SchemaGenerator) -> Value {
         "session whoami": generator.subschema_for::<Seat>(),
         "session agent-stop": generator.subschema_for::<Stopped>(),
         "session call": generator.subschema_for::<Called>(),
+        "session role": generator.subschema_for::<Given>(),
+        "roles": generator.subschema_for::<crate::commands::roles::Roles>(),
         "rules show": generator.subschema_for::<Shown>(),
         "rules check": generator.subschema_for::<Checked>(),
         "rules report": generator.subschema_for::<Report>(),
