@@ -127,9 +127,45 @@ fn who_accepts_the_task_has_the_zone_wherever_it_works() {
         std::fs::write(scratch.path("two/db/2.sql"), "two\n").unwrap();
         there(scratch, &bob, "two", &["release", "--all"]).ok();
         let said = there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
+        assert!(said.err.contains(" has for t1 on "), "{said:?}");
+        // What was begun on the first branch has not landed because somebody went on elsewhere.
+        std::fs::remove_file(scratch.path("two/db/2.sql")).unwrap();
+        let said = there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
+        assert!(said.err.contains("ann has for t1 on one since"), "{said:?}");
+        // And the other way round.
+        std::fs::write(scratch.path("two/db/2.sql"), "two\n").unwrap();
+        there(scratch, &bob, "two", &["claim", "db/2.sql"]).ok();
+        there(scratch, &bob, "two", &["release", "--all"]).ok();
+        scratch.git(&["merge", "-q", "one"]);
+        let said = there(scratch, &eve, "three", &["claim", "db/3.sql"]).refused(1);
         assert!(said.err.contains("bob has for t1 on two since"), "{said:?}");
+        std::fs::remove_file(scratch.path("two/db/2.sql")).unwrap();
+        there(scratch, &eve, "three", &["claim", "db/3.sql"]).ok();
         scratch.baton(&["journal", "verify"]).ok();
     });
+}
+
+#[test]
+fn a_session_with_two_branches_has_the_zone_until_both_have_landed() {
+    let scratch = Scratch::with_policy(ZONE);
+    let (ann, bob) = two_trees(&scratch);
+    scratch.git(&["worktree", "add", "-q", "-b", "three", "../three"]);
+    for tree in ["one", "three"] {
+        there(&scratch, &ann, tree, &["claim", "db/1.sql"]).ok();
+        std::fs::create_dir_all(scratch.path(&format!("{tree}/db"))).unwrap();
+        std::fs::write(scratch.path(&format!("{tree}/db/1.sql")), tree).unwrap();
+        git_in(&scratch, tree, &["add", "-A"]);
+        git_in(&scratch, tree, &["commit", "-qm", "migration"]);
+        there(&scratch, &ann, tree, &["release", "--all"]).ok();
+    }
+    let said = there(&scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
+    assert!(said.err.contains("ann has on one since"), "{said:?}");
+    scratch.git(&["merge", "-q", "one"]);
+    let said = there(&scratch, &bob, "two", &["claim", "db/2.sql"]).refused(1);
+    assert!(said.err.contains("ann has on three since"), "{said:?}");
+    git_in(&scratch, "three", &["checkout", "-q", "--detach"]);
+    scratch.git(&["branch", "-q", "-D", "three"]);
+    there(&scratch, &bob, "two", &["claim", "db/2.sql"]).ok();
 }
 
 #[test]

@@ -170,6 +170,7 @@ pub enum Event {
     },
     ZoneFreed {
         zone: Resource,
+        clone: String,
         branch: String,
         why: EndOfZone,
     },

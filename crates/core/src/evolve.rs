@@ -10,7 +10,7 @@ use crate::event::{Event, Renewal, Room};
 use crate::id::ClaimId;
 use crate::notices::Notice;
 use crate::operations::Operation;
-use crate::serial::ZoneHold;
+use crate::serial::{self, ZoneHold};
 use crate::sessions::{Life, Session};
 use crate::suggestions::{Answer, Suggestion};
 use crate::time::Moment;
@@ -112,7 +112,9 @@ fn evolve_claim(records: &mut dyn Records, event: &Event) -> Result<(), Unreadab
             leave(records, left.as_ref())
         }
         Event::ZoneHeld { hold } => put(records, hold),
-        Event::ZoneFreed { zone, .. } => records.delete(ZoneHold::KIND, &zone.index_value()),
+        Event::ZoneFreed { zone, clone, branch, .. } => {
+            records.delete(ZoneHold::KIND, &serial::key(zone, clone, branch))
+        }
         Event::LeftoversTold { claims, remaining } => {
             claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
             remaining.iter().try_for_each(|left| put(records, left))

@@ -60,7 +60,8 @@ impl Whereabouts {
     }
 }
 
-/// A zone that is bound to a branch until that has landed.
+/// A zone that is bound to a branch until that has landed. It may be bound to several: who goes on
+/// with the work on a branch of their own does not make the first one land.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ZoneHold {
     /// The zone, by its name.
@@ -80,13 +81,18 @@ impl Record for ZoneHold {
     const KIND: Kind = "zone_hold";
 
     fn key(&self) -> String {
-        self.zone.index_value()
+        key(&self.zone, &self.clone, &self.branch)
     }
 
     /// Beside the claims, where every look for a serial zone comes by: no look needs a further one.
     fn index_entries(&self) -> Vec<(Index, String)> {
         resource_entries(claim::BY_RESOURCE, std::slice::from_ref(&self.zone))
     }
+}
+
+/// The key of one bond: what is on one branch does not speak for another.
+pub(crate) fn key(zone: &Resource, clone: &str, branch: &str) -> String {
+    format!("{}\n{clone}\n{branch}", zone.index_value())
 }
 
 /// Why a zone is free again.
@@ -194,7 +200,8 @@ impl ZoneHold {
 
     /// The zone is free.
     pub fn ends(&self, why: EndOfZone) -> Event {
-        Event::ZoneFreed { zone: self.zone.clone(), branch: self.branch.clone(), why }
+        let (zone, clone, branch) = (self.zone.clone(), self.clone.clone(), self.branch.clone());
+        Event::ZoneFreed { zone, clone, branch, why }
     }
 }
 
@@ -261,10 +268,11 @@ pub fn landed(view: &dyn View, branch: &str) -> Result<Vec<Event>, Refusal> {
 
 /// The bonds of the zones among these resources: they outlive the claim that is let go.
 pub(crate) fn bonds(view: &dyn View, gone: &[Resource]) -> Result<Vec<ZoneHold>, Refusal> {
-    let mut bound = Vec::new();
-    for zone in gone.iter().filter(|one| is_serial_zone(one)) {
-        bound.extend(get::<ZoneHold>(view, &zone.index_value())?);
+    if !gone.iter().any(is_serial_zone) {
+        return Ok(Vec::new());
     }
+    let mut bound = all(view)?;
+    bound.retain(|bond| gone.contains(&bond.zone));
     Ok(bound)
 }
 

@@ -160,6 +160,7 @@ fn policy() -> Policy {
             ..baton_core::landing::Rules::default()
         },
         deploys: [("prod".to_owned(), crate::deploys::rules())].into(),
+        roles: crate::roles::rules(),
         source_hash: "hash".to_owned(),
         approved_at: START,
         tasks: TaskRules { on_exhausted: OnExhausted::Role("senior".to_owned()) },
@@ -259,6 +260,7 @@ fn every_kind() -> Vec<Event> {
         Event::ZoneHeld { hold: zone_hold() },
         Event::ZoneFreed {
             zone: resource("@zone/db/"),
+            clone: "here".to_owned(),
             branch: "baton/t1".to_owned(),
             why: EndOfZone::Revoked { why: "stuck".to_owned() },
         },

@@ -3,13 +3,30 @@
 use baton_core::check::{Because, Verdict};
 use baton_core::id::TreeId;
 use baton_core::refusal::Refusal;
-use baton_core::roles::giving;
+use baton_core::roles::{Kind, Part, Role, Rules, Tool, giving};
 use baton_core::sessions::{Session, Start};
 use baton_core::time::Span;
 use baton_core::view::get;
 use baton_core::zones::Rule;
 
 use crate::world::World;
+
+/// A policy's roles with everything in them.
+pub(crate) fn rules() -> Rules {
+    let write = ["kind:source", "kind:scratch", "build/"];
+    let part = |text: &str| Part::try_from(text.to_owned()).unwrap();
+    let role = Role {
+        about: "builds".to_owned(),
+        write: Some(write.map(part).to_vec()),
+        deny: vec![part("build/keep")],
+        tools: vec![Tool::Read, Tool::Shell],
+        commit: true,
+        land: false,
+        deploy: false,
+    };
+    let kinds = [(Kind::Tests, crate::world::resources(["checks/"]))];
+    Rules { kinds: kinds.into(), named: [("builder".to_owned(), role)].into() }
+}
 
 impl World {
     fn give(&mut self, who: &str, role: &str) -> Result<giving::Given, Refusal> {

@@ -14,6 +14,7 @@ use baton_core::view::{View, get};
 
 use crate::api;
 use crate::failure::Failure;
+use crate::handing;
 use crate::place::Place;
 use crate::process::agents;
 use crate::sessions::{self, Credentials};
@@ -24,10 +25,14 @@ mod activity;
 pub mod after;
 pub mod edit;
 pub mod git;
+pub mod list;
+pub(crate) mod own_tree;
 pub mod reads;
 pub mod shell;
 pub mod stop;
+pub(crate) mod texts;
 mod traces;
+pub mod turn;
 
 use traces::Trace;
 
@@ -74,6 +79,9 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     }
     let key = client_alias(visitor.client, visitor.id);
     if let Some(session) = known(workspace, &key)? {
+        if let Some(agent) = visitor.agent.filter(|_| session.tree != workspace.tree) {
+            return admit_alone(workspace, visitor, agent, &session, actor);
+        }
         actor.session = Some(session.session);
         actor.proof = Proof::Alias(key);
         let has_role = of_agent || session.role.is_some();
@@ -86,11 +94,82 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
         let has_role = of_agent || session.is_some_and(|session| session.role.is_some());
         return Ok(Admitted { actor, begun: None, has_role });
     }
+    traces::tidy(&workspace.place);
     let begun = begin(workspace, visitor)?;
     actor.session = Some(begun.session.clone());
     actor.proof = Proof::Alias(key);
     let has_role = of_agent || begun.role.is_some();
     Ok(Admitted { actor, begun: Some(begun), has_role })
+}
+
+/// A subagent in another tree than its parent's: a session of its own, which no process proves,
+/// because the client's is its parent's.
+fn admit_alone(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    agent: &str,
+    parent: &Session,
+    mut actor: Actor,
+) -> Result<Admitted, Failure> {
+    let id = own_tree::id_of(visitor, agent);
+    let key = client_alias(visitor.client, &id);
+    actor.agent = None;
+    let mut begun = None;
+    let mut has_role = actor.role.is_some() || parent.role.is_some();
+    actor.session = match known(workspace, &key)? {
+        Some(session) => {
+            has_role |= session.role.is_some();
+            Some(session.session)
+        }
+        None => {
+            own_tree::mark(&workspace.place, &parent.session, visitor.client, &id);
+            let wanted = api::SessionStart {
+                client: Some(visitor.client.to_owned()),
+                client_session: Some(id),
+                role: visitor.role.map(str::to_owned).or_else(|| parent.role.clone()),
+                ..api::SessionStart::default()
+            };
+            let starter = Actor { tree: Some(workspace.tree.clone()), ..Actor::default() };
+            let credentials = sessions::start(workspace, &starter, &wanted, None)?;
+            begun.insert(credentials).session.clone().into()
+        }
+    };
+    actor.proof = Proof::Alias(key);
+    Ok(Admitted { actor, begun, has_role })
+}
+
+/// A subagent has stopped. What it held passes to its parent; one with a tree of its own ends, and
+/// what it held waits a while.
+pub fn subagent_gone(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    actor: &Actor,
+) -> Result<(), Failure> {
+    let Some(agent) = visitor.agent else { return Ok(()) };
+    let key = client_alias(visitor.client, &own_tree::id_of(visitor, agent));
+    if let Some(own) = known(workspace, &key)? {
+        let actor =
+            Actor { session: Some(own.session), proof: Proof::Alias(key), ..Actor::default() };
+        return leave(workspace, &actor);
+    }
+    let wanted = api::AgentStop { agent: agent.to_owned() };
+    sessions::agent_stop(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// The session ends, and what it held waits a while for its return.
+pub fn leave(workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
+    checkpoint(workspace, actor)?;
+    let wanted = api::SessionEnd { grace: Some(rules::GRACE), ..api::SessionEnd::default() };
+    sessions::end(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// What is known of the work is saved; without work there is nothing to save.
+pub fn checkpoint(workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
+    let wanted = api::handoffs::Checkpoint::default();
+    match handing::checkpoint(workspace, actor, &wanted, None) {
+        Ok(_) | Err(Failure::Refused(_)) => Ok(()),
+        Err(other) => Err(other),
+    }
 }
 
 /// The live session behind an alias. One that ended may be taken up again only by `begin`.

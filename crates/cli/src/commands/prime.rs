@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use baton_core::resource::Resource;
 use baton_core::rules::{FILE, Rule};
+use baton_engine::escape::for_models;
 use baton_engine::priming::{self, Primer, Work};
 use baton_engine::rules::InForce;
 
@@ -48,7 +49,7 @@ pub(crate) fn text(primer: &Primer) -> String {
 fn fit(mut sections: Vec<Section>, bytes_max: usize) -> String {
     let mut cut = vec![0_usize; sections.len()];
     loop {
-        let text = joined(&sections, &cut);
+        let text = for_models(&joined(&sections, &cut));
         let loose = |at: &usize| sections[*at].lines.len() > sections[*at].keep;
         let Some(last) = (0..sections.len()).rev().find(loose) else { return text };
         if text.len() <= bytes_max {

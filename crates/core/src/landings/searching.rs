@@ -84,6 +84,15 @@ impl Search {
         self.good
     }
 
+    /// The longest prefix that may land now. A batch lands in one piece, unless it is known that it
+    /// does not pass as a whole.
+    pub fn ripe(&self) -> usize {
+        match self.bad() {
+            Some(_) => self.good,
+            None => self.ends.iter().rev().find(|end| **end <= self.good).copied().unwrap_or(0),
+        }
+    }
+
     fn whole(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
@@ -111,29 +120,36 @@ impl Search {
             return Vec::new();
         }
         let free = jobs.saturating_sub(self.running.len());
-        let mut wanted = Vec::new();
+        let mut wanted: Vec<usize> = Vec::new();
         match self.bad() {
             None => {
                 let ahead = self.ends.iter().filter(|end| **end > self.good);
-                wanted.extend(ahead.filter(|end| !self.running.contains(*end)));
+                wanted.extend(ahead.clone().filter(|end| !self.running.contains(*end)));
+                // A job that would be idle looks inside the first batch: should that fail, a part
+                // of the search is done already.
+                let idle = free.saturating_sub(wanted.len());
+                wanted.extend(ahead.take(1).flat_map(|end| self.inside(*end, idle)));
             }
             Some(bad) if bad == self.good + 1 => {
                 // The blame is near: once more. A first failure never counts alone.
                 wanted.extend((!self.running.contains(&bad)).then_some(bad));
             }
-            Some(bad) => {
-                let parts = (jobs + 1).min(bad - self.good);
-                let between = (1..parts).map(|part| self.good + (bad - self.good) * part / parts);
-                let inside = self.running.range(self.good + 1..bad).next().is_some();
-                // What runs between the two halves it already; more would only guess.
-                let new = between.filter(|point| !inside && *point > self.good && *point < bad);
-                wanted.extend(new);
-            }
+            Some(bad) => wanted.extend(self.inside(bad, jobs)),
         }
         wanted.dedup();
         wanted.truncate(free);
         self.running.extend(&wanted);
         wanted
+    }
+
+    /// At most `count` prefixes that divide what lies between the good one and `end`. None while
+    /// one is running there: it divides it already, and more would only guess.
+    fn inside(&self, end: usize, count: usize) -> Vec<usize> {
+        if self.running.range(self.good + 1..end).next().is_some() {
+            return Vec::new();
+        }
+        let parts = (count + 1).min(end - self.good);
+        (1..parts).map(|part| self.good + (end - self.good) * part / parts).collect()
     }
 
     /// True when the same prefix had failed before: a flaky check.
@@ -236,6 +252,20 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_lands_in_one_piece_unless_it_is_known_to_fail() {
+        let mut search = Search::new(&apart(40));
+        assert_eq!(search.next(2), [40, 20], "the whole, and its half beside it");
+        let _ = search.passed(20);
+        assert_eq!((search.good(), search.ripe()), (20, 0));
+        let (mut fine, mut bad) = (search.clone(), search);
+        let _ = fine.passed(40);
+        assert_eq!(fine.ripe(), 40);
+        bad.failed(40);
+        assert_eq!(bad.ripe(), 20);
+        assert_eq!(bad.next(2), [26, 33], "and a part of the search is done");
+    }
+
+    #[test]
     fn a_failure_that_does_not_come_again_blames_nobody() {
         for flaky in 1..=40 {
             let mut seen = BTreeSet::new();
@@ -248,6 +278,6 @@ mod tests {
     #[test]
     fn halving_takes_few_rounds() {
         let worst = (0..40).map(|guilty| drive(40, 2, |prefix| prefix > guilty).0).max();
-        assert!(worst <= Some(6), "{worst:?}");
+        assert!(worst <= Some(5), "{worst:?}");
     }
 }

@@ -274,9 +274,10 @@ impl Run<'_> {
                 bench.stop(prefix);
                 search.dropped(prefix);
             }
-            if search.good() > landed {
-                match self.land(scene, entries, landed, search.good())? {
-                    Round::Moved => landed = search.good(),
+            let ripe = search.ripe();
+            if ripe > landed {
+                match self.land(scene, entries, landed, ripe)? {
+                    Round::Moved => landed = ripe,
                     other => return Ok(other),
                 }
             }

@@ -182,7 +182,7 @@ fn of_claim(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String 
             let (name, branch) = (who(&hold.holder.name), shown(&hold.branch));
             format!("{name} has {zone}{task} until {branch} has landed")
         }
-        Event::ZoneFreed { zone, branch, why } => {
+        Event::ZoneFreed { zone, branch, why, .. } => {
             let (zone, branch) = (shown(&zone.to_string()), shown(branch));
             let why = match why {
                 EndOfZone::Landed => "it has landed".to_owned(),

@@ -116,7 +116,12 @@ fn more_samples() -> Vec<(&'static str, Value)> {
                 "holder": { "session": "s2", "name": "fox" }, "door": "shell",
                 "at": "2026-01-02T03:04:05Z" } }),
         ),
-        ("zone_freed", json!({ "zone": "@zone/db/", "branch": "one", "why": { "how": "landed" } })),
+        (
+            "zone_freed",
+            json!({
+                "zone": "@zone/db/", "clone": "here", "branch": "one", "why": { "how": "landed" },
+            }),
+        ),
         ("commands_trusted", json!({ "trust": trust })),
         ("wait_queued", json!({ "waiter": waiter() })),
         ("wait_renewed", json!({ "waiter": "w1", "lease_until": at })),
