@@ -18,7 +18,7 @@ mod macos;
 pub(crate) use install::packages;
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask test [--fast] [-- ARGUMENTS OF CARGO TEST]
+Usage: cargo xtask test [--fast] [--clients] [-- ARGUMENTS OF CARGO TEST]
 
 On a Debian or Ubuntu machine with Rust and git, and nothing else: installs what is missing (asks
 no questions: apt-get as root or by a sudo without password, rustup for rustfmt and clippy; where
@@ -26,18 +26,21 @@ it cannot, it says what to install), starts a PostgreSQL cluster of its own in a
 then checks formatting, tidy, clippy with warnings denied, licences and advisories (cargo deny),
 that the code compiles for macOS, and runs all tests.
 
-  --fast    leaves out cargo deny and macOS
+  --fast      leaves out cargo deny and macOS
+  --clients   first installs the real clients of agents (npm; about 1 GB in ~/.cache/baton-rig,
+              or where RIG_HOME says); tests use those that are there
 
 Environment:
   BATON_TEST_POSTGRES   the postgres:// URL of a cluster where tests may create databases; then
                         none is started
 ";
 
-const STEPS: usize = 7;
+const STEPS: usize = 8;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     fast: bool,
+    clients: bool,
     for_cargo: Vec<String>,
 }
 
@@ -58,6 +61,7 @@ fn parse(words: &[String]) -> Result<Options, Failure> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--fast" => options.fast = true,
+            "--clients" => options.clients = true,
             "--" => options.for_cargo = words.by_ref().cloned().collect(),
             _ => return Err(Failure::Usage { verb: "test", word: word.clone() }),
         }
@@ -82,6 +86,10 @@ fn all(options: &Options, steps: &mut Steps) -> Result<(), Failure> {
     })?;
     steps.step("deny", || if options.fast { Ok(left_out()) } else { deny() })?;
     steps.step("macos", || if options.fast { Ok(left_out()) } else { macos::check() })?;
+    steps.step("clients", || match options.clients {
+        true => passed(clients()),
+        false => Ok(Ended::Skipped("those that are installed are used; --clients installs".into())),
+    })?;
     steps.step("tests", || {
         let mut command = cargo(["test", "--workspace", "--locked"]);
         command.args(&options.for_cargo);
@@ -90,6 +98,13 @@ fn all(options: &Options, steps: &mut Steps) -> Result<(), Failure> {
         }
         passed(command)
     })
+}
+
+/// Installs what is missing of the pinned clients.
+fn clients() -> Command {
+    let mut command = Command::new("bash");
+    command.current_dir(run::root()).arg("crates/cli/tests/clients/setup.sh");
+    command
 }
 
 fn left_out() -> Ended {

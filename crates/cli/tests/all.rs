@@ -9,6 +9,8 @@ mod calls;
 #[cfg(test)]
 mod claims;
 #[cfg(test)]
+mod clients;
+#[cfg(test)]
 mod commits;
 #[cfg(test)]
 mod conflicts;

@@ -1,0 +1,134 @@
+//! The real clients, offline: what they do in a project that `baton init` wired.
+//!
+//! Each runs headless against a scripted model in a network of its own (`clients/rig.sh`). They are
+//! installed by `cargo xtask test --clients`; where one is missing, its test says so and ends.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::project;
+
+/// Where clients are installed; `clients/setup.sh` has the same.
+fn home() -> PathBuf {
+    let given = std::env::var_os("RIG_HOME").map(PathBuf::from);
+    let usual = || std::env::home_dir().unwrap_or_default().join(".cache/baton-rig");
+    given.unwrap_or_else(usual)
+}
+
+/// What a scenario left.
+struct Left {
+    folder: tempfile::TempDir,
+}
+
+impl Left {
+    fn text(&self, file: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(file)).unwrap_or_default()
+    }
+
+    fn json(&self, file: &str) -> Value {
+        let text = self.text(file);
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{file}: {text}\n{}", self.all()))
+    }
+
+    /// Everything that helps to see what went wrong.
+    fn all(&self) -> String {
+        let files =
+            ["init.out", "fakemodel.out", "alice.err", "bob.err", "alice.out", "model.jsonl"];
+        let tail = |text: String| {
+            let from = text.char_indices().rev().nth(6_000).map_or(0, |(at, _)| at);
+            text[from..].to_owned()
+        };
+        files.map(|file| format!("--- {file}\n{}\n", tail(self.text(file)))).concat()
+    }
+
+    /// What the model was shown.
+    fn shown(&self) -> String {
+        self.text("model.jsonl")
+    }
+
+    /// Who holds a resource.
+    fn holder(&self, resource: &str) -> Option<String> {
+        let claims = self.json("claims.json");
+        let claims = claims["claims"].as_array().cloned().unwrap_or_default();
+        let holds = |claim: &&Value| {
+            claim["resources"].as_array().is_some_and(|all| all.iter().any(|one| one == resource))
+        };
+        let found = claims.iter().find(holds)?;
+        found["holder"]["session"].as_str().map(str::to_owned)
+    }
+}
+
+/// Runs a scenario; nothing when one of the clients is not there, or cannot be run here.
+fn run(scenario: &[&str], clients: &[&str]) -> Option<Left> {
+    let missing = clients.iter().find(|client| !home().join(client).join("node_modules").is_dir());
+    if let Some(missing) = missing {
+        eprintln!("skipped: {missing} is not installed; cargo xtask test --clients installs it");
+        return None;
+    }
+    let alone = Command::new("unshare").args(["-rn", "true"]).status();
+    if !alone.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no network of its own can be made here (unshare -n)");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let rig = project().join("crates/cli/tests/clients");
+    let mut command = Command::new(rig.join("rig.sh"));
+    command.arg("--").arg("bash").arg(rig.join(scenario[0])).args(&scenario[1..]);
+    command.env("RIG_TMP", folder.path()).env("BATON_BIN", env!("CARGO_BIN_EXE_baton"));
+    command.env("RIG_HOME", home()).env_remove("BATON_SESSION").env_remove("RIG_IN_NS");
+    let output = command.output().unwrap();
+    let left = Left { folder };
+    assert!(output.status.success(), "{output:?}\n{}", left.all());
+    Some(left)
+}
+
+/// A held file is not written, a free one is claimed and written, by tool, shell and MCP alike as one
+/// session; and what goes around the doors is caught behind them.
+fn guarded(client: &str) {
+    let Some(left) = run(&["probe.sh", client], &[client]) else { return };
+    assert_eq!(left.text("proj/held.txt"), "old content\n", "{}", left.all());
+    assert_eq!(left.text("proj/free.txt"), "written by the client\n", "{}", left.all());
+    assert_eq!(left.text("proj/shell.txt"), "shell-ran\n", "{}", left.all());
+    let shown = left.shown();
+    assert!(shown.contains("held.txt is held by eve"), "{}", left.all());
+    let agent = left.holder("free.txt").unwrap_or_else(|| panic!("{}", left.all()));
+    assert_eq!(left.holder("shell.txt").as_ref(), Some(&agent), "{}", left.all());
+    assert_eq!(left.holder("@console/one").as_ref(), Some(&agent), "one session: {}", left.all());
+    assert_ne!(left.holder("held.txt"), Some(agent));
+    // Around the doors: the commit is refused by git's own door, the write stands in the journal.
+    assert!(!left.text("log").contains("around"), "{}", left.text("log"));
+    assert!(!shown.contains("committed-around"), "{}", left.all());
+    assert!(left.text("journal.json").contains("hold_breached"), "{}", left.all());
+}
+
+#[test]
+fn real_claude_is_guarded() {
+    guarded("claude");
+}
+
+#[test]
+fn real_codex_is_guarded() {
+    guarded("codex");
+}
+
+#[test]
+fn real_gemini_is_guarded() {
+    guarded("gemini");
+}
+
+#[test]
+fn real_opencode_is_guarded() {
+    guarded("opencode");
+}
+
+#[test]
+fn real_claude_and_codex_meet_at_one_file() {
+    let Some(left) = run(&["meeting.sh"], &["claude", "codex"]) else { return };
+    assert_eq!(left.text("proj/shared.txt"), "alice was here\n", "{}", left.all());
+    assert_eq!(left.text("proj/bob.txt"), "bob works elsewhere\n", "{}", left.all());
+    assert!(left.shown().contains("shared.txt is held by"), "{}", left.all());
+    assert_ne!(left.holder("bob.txt"), None, "{}", left.all());
+    assert!(Path::new(&left.folder.path().join("proj/.claude/settings.json")).exists());
+}
