@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use baton_engine::doors::edit::Target;
+use baton_engine::escape::for_models;
 use serde_json::Value;
 
 mod claude;
@@ -60,6 +61,8 @@ pub(crate) struct Payload {
     pub(crate) session: String,
     /// A subagent of it.
     pub(crate) agent: Option<String>,
+    /// Which of the client's definitions of agents that subagent follows.
+    pub(crate) agent_type: Option<String>,
     pub(crate) cwd: PathBuf,
     /// The client's id of the tool call.
     pub(crate) call: Option<String>,
@@ -141,6 +144,20 @@ pub(crate) enum Answer {
     },
 }
 
+impl Answer {
+    /// As data: nothing in it can end the frame that a client puts around it.
+    fn framed(&self) -> Self {
+        match self {
+            Self::Silent | Self::Made(_) => self.clone(),
+            Self::Context(text) => Self::Context(for_models(text)),
+            Self::Deny(text) => Self::Deny(for_models(text)),
+            Self::Ask(text) => Self::Ask(for_models(text)),
+            Self::GoOn(text) => Self::GoOn(for_models(text)),
+            Self::No { why, exit } => Self::No { why: for_models(why), exit: *exit },
+        }
+    }
+}
+
 /// What is printed, and the exit code that says it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
@@ -173,6 +190,7 @@ pub(crate) fn read(client: Client, payload: &Value) -> Option<Payload> {
 
 /// The answer in the client's words.
 pub(crate) fn say(payload: &Payload, answer: &Answer) -> Said {
+    let answer = &answer.framed();
     match payload.client {
         Client::Claude | Client::Codex => claude::say(payload, answer),
         Client::Gemini => gemini::say(payload, answer),

@@ -61,6 +61,10 @@ mod reference;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
+mod roles;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod serial;
 #[cfg(test)]
 mod sessions;
@@ -84,6 +88,10 @@ mod sync;
 mod tasks;
 #[cfg(test)]
 mod trust;
+#[cfg(test)]
+mod wiring;
+#[cfg(test)]
+mod wiring_git;
 #[cfg(test)]
 mod worktrees;
 

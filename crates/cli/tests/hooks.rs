@@ -112,7 +112,7 @@ pub(crate) fn denied(said: &Said) -> Option<String> {
 const CLIENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
 
 #[test]
-fn every_client_claims_by_editing_and_is_denied_what_another_holds() {
+fn lesson_11_every_client_claims_by_editing_and_is_denied_what_another_holds() {
     Scratch::on_each_store("", |scratch| {
         for (at, client) in CLIENTS.into_iter().enumerate() {
             let mine = format!("src/{client}.rs");
