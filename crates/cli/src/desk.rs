@@ -37,6 +37,7 @@ pub(crate) struct Desk<'a> {
 
 /// An open workspace: this command's own, or one that outlives it.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them in a command")]
 pub(crate) enum Opened<'a> {
     /// Never closed: the end of the process does that at no cost, and nothing is lost by it, since
     /// every commit was complete when it was answered.

@@ -49,6 +49,8 @@ mod journal;
 #[cfg(test)]
 mod mcp;
 #[cfg(test)]
+mod mcp_identity;
+#[cfg(test)]
 mod notes;
 #[cfg(test)]
 mod once;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -10,27 +10,27 @@ use serde_json::{Value, json};
 use crate::harness::Scratch;
 
 /// Longer than anything here takes on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A client with a server of its own.
 pub(crate) struct Client {
-    child: Child,
+    pub(crate) child: Child,
     input: Option<ChildStdin>,
-    lines: Receiver<String>,
+    pub(crate) lines: Receiver<String>,
     last: u64,
     /// Sent with every request.
-    meta: Value,
+    pub(crate) meta: Value,
     /// What came while something else was waited for.
     early: Vec<Value>,
 }
 
 impl Client {
-    fn start(scratch: &Scratch) -> Self {
+    pub(crate) fn start(scratch: &Scratch) -> Self {
         Self::of(&mut scratch.command(&["mcp"]))
     }
 
     /// A client that acts as a session.
-    fn of_session(scratch: &Scratch, credential: &str) -> Self {
+    pub(crate) fn of_session(scratch: &Scratch, credential: &str) -> Self {
         let mut client = Self::of(scratch.command(&["mcp"]).env("BATON_SESSION", credential));
         client.initialize("2025-06-18");
         client
@@ -98,14 +98,14 @@ impl Client {
         self.until(|message| message["id"] == id)
     }
 
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params);
         let answer = self.answer(id);
         assert!(answer["error"].is_null(), "{method}: {answer}");
         answer["result"].clone()
     }
 
-    fn initialize(&mut self, version: &str) -> Value {
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
         let result = self.request(
             "initialize",
             json!({ "protocolVersion": version,
@@ -117,7 +117,7 @@ impl Client {
 
     /// Calls a tool; every word must be in both halves of the answer.
     #[track_caller]
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let result = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         said(result)
     }
@@ -131,7 +131,7 @@ impl Client {
 
     /// Refused with a code, and with a next step.
     #[track_caller]
-    fn refused(&mut self, tool: &str, arguments: &Value) -> (String, String) {
+    pub(crate) fn refused(&mut self, tool: &str, arguments: &Value) -> (String, String) {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool} {arguments}: {result}");
         let told = &result["structuredContent"];
@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// How long the server takes to end once its input is closed.
-    fn close(&mut self) -> Duration {
+    pub(crate) fn close(&mut self) -> Duration {
         drop(self.input.take());
         self.ended()
     }
@@ -589,211 +589,4 @@ fn the_server_ends_with_its_client_also_while_a_call_waits() {
     let begun = Instant::now();
     deaf.wait().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(10));
-}
-
-#[test]
-fn nothing_but_protocol_is_on_standard_output() {
-    let scratch = Scratch::workspace();
-    let mut client = Client::start(&scratch);
-    client.initialize("2025-06-18");
-    client.good("task_add", &json!({ "title": "one" }));
-    client.good("status", &json!({}));
-    client.request("resources/read", json!({ "uri": "baton://journal" }));
-    client.close();
-    match client.lines.recv_timeout(PATIENCE) {
-        Err(RecvTimeoutError::Disconnected) => {}
-        other => panic!("{other:?}"),
-    }
-    let mut errors = String::new();
-    std::io::Read::read_to_string(&mut client.child.stderr.take().unwrap(), &mut errors).unwrap();
-    assert_eq!(errors, "", "and silence on standard error");
-}
-
-/// A client's program: it runs the lines of a script one after the other, as its children.
-fn program(scratch: &Scratch, name: &str, lines: &str) -> Command {
-    use std::os::unix::fs::PermissionsExt as _;
-    let path = scratch.path(name);
-    let baton = env!("CARGO_BIN_EXE_baton");
-    // Its last line is no program, or the shell would become it.
-    let text = format!("#!/bin/sh\nBATON='{baton}'\n{lines}\nexit 0\n");
-    std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = Command::new(path);
-    scratch.clean(&mut command);
-    command.current_dir(scratch.root());
-    command
-}
-
-fn sessions(scratch: &Scratch) -> Vec<Value> {
-    let list = scratch.baton(&["session", "list", "--json"]).ok().json();
-    list["sessions"].as_array().unwrap().clone()
-}
-
-#[test]
-fn hook_shell_and_server_of_one_agent_are_one_session() {
-    for client in ["claude", "codex", "gemini", "opencode", "cursor-agent"] {
-        let scratch = Scratch::workspace();
-        let hook = client.trim_end_matches("-agent");
-        let (id, start, after) = match hook {
-            "gemini" => ("session_id", "SessionStart", "AfterTool"),
-            "cursor" => ("conversation_id", "sessionStart", "postToolUse"),
-            "opencode" => ("sessionID", "session.created", "tool.execute.after"),
-            _ => ("session_id", "SessionStart", "PostToolUse"),
-        };
-        let begin = json!({ "hook_event_name": start, id: "abc", "cwd": scratch.root(),
-            "source": "startup" });
-        let payload = json!({ "hook_event_name": after, id: "abc", "cwd": scratch.root(),
-            "tool_name": "Read", "tool_input": { "file_path": "src/a.rs" } });
-        std::fs::write(scratch.path("begin"), begin.to_string()).unwrap();
-        std::fs::write(scratch.path("payload"), payload.to_string()).unwrap();
-        let lines = format!(
-            "$BATON hook {hook} < ../begin > ../begun\n\
-             $BATON hook {hook} < ../payload > ../heard\n\
-             $BATON mcp\n\
-             $BATON claim README.md > ../shell 2>&1\n\
-             $BATON claims --mine --json > ../mine"
-        );
-        let mut agent = Client::of(&mut program(&scratch, client, &lines));
-        agent.initialize("2025-06-18");
-        agent.good("claim", &json!({ "resources": ["src/a.rs"] }));
-        agent.close();
-        let mine = std::fs::read_to_string(scratch.path("mine")).unwrap();
-        let mine: Value = serde_json::from_str(&mine).unwrap();
-        assert_eq!(mine["claims"].as_array().unwrap().len(), 2, "{client}: {mine}");
-        let all = sessions(&scratch);
-        assert_eq!(all.len(), 1, "{client}: {all:?}");
-        assert_eq!(all[0]["client"], hook, "{all:?}");
-    }
-}
-
-#[test]
-fn a_hook_after_the_first_call_goes_on_with_its_session() {
-    let scratch = Scratch::workspace();
-    let payload = json!({ "hook_event_name": "PreToolUse", "session_id": "abc",
-        "cwd": scratch.root(), "tool_name": "Write",
-        "tool_input": { "file_path": scratch.root().join("src/b.rs"), "content": "x" } });
-    std::fs::write(scratch.path("payload"), payload.to_string()).unwrap();
-    let lines = "$BATON mcp\n$BATON hook claude < ../payload > ../heard";
-    let mut agent = Client::of(&mut program(&scratch, "claude", lines));
-    agent.initialize("2025-06-18");
-    agent.good("claim", &json!({ "resources": ["src/a.rs"] }));
-    agent.close();
-    let all = sessions(&scratch);
-    assert_eq!(all.len(), 1, "{all:?}");
-    assert_eq!(all[0]["claims"], 2, "{all:?}");
-}
-
-#[test]
-fn codex_says_which_of_its_sessions_calls() {
-    let scratch = Scratch::workspace();
-    let mut agent = Client::of(&mut program(&scratch, "codex", "$BATON mcp"));
-    agent.initialize("2025-06-18");
-    for (at, id) in ["one", "two", "one"].into_iter().enumerate() {
-        agent.meta = json!({ "x-codex-turn-metadata": { "session_id": id, "turn_id": at } });
-        agent.good("claim", &json!({ "resources": [format!("src/{id}/{at}.rs")] }));
-    }
-    let all = sessions(&scratch);
-    let claims: Vec<&Value> = all.iter().map(|session| &session["claims"]).collect();
-    assert_eq!(claims, [2, 1], "{all:?}");
-    // Without it, the process fits both and so is neither.
-    agent.meta = json!({});
-    let (code, text) = agent.refused("claim", &json!({ "resources": ["x"] }));
-    assert_eq!(code, "ambiguous_process", "{text}");
-    assert!(text.contains("next: set BATON_SESSION"), "{text}");
-    agent.good("status", &json!({}));
-    agent.close();
-}
-
-#[test]
-fn what_other_agents_left_in_the_environment_is_no_identity() {
-    let scratch = Scratch::workspace();
-    let both = [("CLAUDE_CODE_SESSION_ID", "a"), ("CODEX_THREAD_ID", "b")];
-    let mut agent = Client::of(program(&scratch, "gemini", "$BATON mcp").envs(both));
-    agent.initialize("2025-06-18");
-    let (code, text) = agent.refused("claim", &json!({ "resources": ["x"] }));
-    assert_eq!(code, "several_agents", "{text}");
-    agent.good("status", &json!({}));
-    agent.close();
-    assert!(sessions(&scratch).is_empty());
-
-    // Codex inside of Claude: what Claude exported is Claude's.
-    let claude = scratch
-        .baton(&[
-            "session",
-            "start",
-            "--client",
-            "claude",
-            "--client-session",
-            "a",
-            "--name",
-            "outer",
-            "--json",
-        ])
-        .ok()
-        .json();
-    let credential = claude["credential"].as_str().unwrap();
-    let set = [("CLAUDE_CODE_SESSION_ID", "a"), ("BATON_SESSION", credential)];
-    let mut agent = Client::of(program(&scratch, "codex", "$BATON mcp").envs(set));
-    agent.initialize("2025-06-18");
-    agent.good("claim", &json!({ "resources": ["src/a.rs"] }));
-    let all = sessions(&scratch);
-    assert_eq!(all.len(), 2, "{all:?}");
-    let outer = all.iter().find(|session| session["name"] == "outer").unwrap();
-    assert_eq!(outer["claims"], 0, "{all:?}");
-    agent.close();
-    // The session of a process that is gone frees what it held.
-    let bob = scratch.session("bob");
-    scratch.acts(&bob, &["claim", "src/a.rs"]).ok();
-}
-
-#[test]
-fn agents_without_a_repository_find_their_workspace() {
-    let scratch = Scratch::workspace();
-    let elsewhere = scratch.path("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
-    let mut client = Client::of(scratch.command(&["mcp"]).current_dir(&elsewhere));
-    client.initialize("2025-06-18");
-    let told = client.good("claim", &json!({ "resources": ["@browser/shop", "src/a.rs"] }));
-    assert!(told.starts_with("claimed @browser/shop, src/a.rs"), "{told}");
-    let all = sessions(&scratch);
-    assert_eq!(all.len(), 1, "{all:?}");
-    let (bob, _process) = scratch.session_with_process("bob");
-    scratch.acts(&bob, &["claim", "@browser/shop"]).refused(1);
-
-    // A second workspace of the same user: one must be named.
-    let other = scratch.path("other");
-    std::fs::create_dir(&other).unwrap();
-    let made = scratch
-        .command(&["init", "--yes", "--agents", "none", "--json"])
-        .current_dir(&other)
-        .output()
-        .unwrap();
-    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
-    let mut lost = Client::of(scratch.command(&["mcp"]).current_dir(&elsewhere));
-    lost.initialize("2025-06-18");
-    let (code, text) = lost.refused("status", &json!({}));
-    assert_eq!(code, "several_workspaces", "{text}");
-    let id = made["workspace"].as_str().unwrap();
-    assert!(text.contains(id) && text.contains("baton mcp --workspace ID"), "{text}");
-    let mut named =
-        Client::of(scratch.command(&["mcp", "--workspace", id]).current_dir(&elsewhere));
-    named.initialize("2025-06-18");
-    named.good("claim", &json!({ "resources": ["@browser/shop"] }));
-    let nobody = "0".repeat(32);
-    let mut none =
-        Client::of(scratch.command(&["mcp", "--workspace", &nobody]).current_dir(&elsewhere));
-    none.initialize("2025-06-18");
-    assert_eq!(none.refused("status", &json!({})).0, "no_such_workspace");
-    scratch.baton(&["mcp", "--workspace", "../x"]).refused(2);
-}
-
-#[test]
-fn a_workspace_that_is_made_later_is_found() {
-    let scratch = Scratch::repository();
-    let mut client = Client::start(&scratch);
-    client.initialize("2025-06-18");
-    let (code, text) = client.refused("claim", &json!({ "resources": ["src/a.rs"] }));
-    assert_eq!(code, "not_initialised", "{text}");
-    scratch.baton(&["init", "--yes", "--agents", "none"]).ok();
-    client.good("claim", &json!({ "resources": ["src/a.rs"] }));
 }

@@ -70,6 +70,7 @@ pub(super) struct Order {
     pub(super) hear: Box<dyn Fn(&str)>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a call has three of them at the most")]
 pub(super) enum Step {
     Command(Command),
     /// The newest entries of the journal.

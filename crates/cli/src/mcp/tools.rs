@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use crate::render::shown;
 use crate::words::Problem;
 
-/// 2,500 model tokens at three and a half bytes each. Two public tokenizers make one of 4.2 bytes of
-/// this list; at three bytes each there would be room for names, and none for what they mean.
+/// 2,500 model tokens at three and a half bytes each. Two public tokenizers make one of 4.2 bytes
+/// of this list; at three bytes each there would be room for names, and none for what they mean.
 #[cfg(test)]
 const LIST_BYTES_MAX: usize = 8_750;
 

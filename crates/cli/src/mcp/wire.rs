@@ -1,9 +1,9 @@
 //! Lines of JSON between the client and us.
 //!
 //! Owns reading and writing, and what becomes of lines that are no message: one that is no JSON is
-//! passed over, as everywhere in this protocol, since an answer to it could be answered in turn; one
-//! that asks something in a way nobody understands gets an error under its id, so that nobody waits
-//! for it. Invariant: no line ends the server, however long or broken; the end of input does.
+//! passed over, as everywhere in this protocol, since an answer to it could be answered in turn;
+//! one that asks something in a way nobody understands gets an error under its id, so that nobody
+//! waits for it. Invariant: no line ends the server, however long or broken; the end of input does.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
