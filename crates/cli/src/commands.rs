@@ -24,6 +24,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod journal;
+pub(crate) mod mcp;
 pub(crate) mod notes;
 pub(crate) mod numbers;
 pub(crate) mod once;
@@ -55,7 +56,8 @@ pub(crate) fn run(line: CommandLine) -> ExitCode {
     }
 }
 
-fn serve(command: Command, common: &Common) -> Outcome {
+/// The deed of one command. With a counter in `common`, for whoever stands there.
+pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
     match command {
         Command::Claim(wanted) => claims::claim(&mut Desk::open_to_act(common)?, &wanted),
         Command::Release(wanted) => claims::release(&mut Desk::open_to_act(common)?, &wanted),
@@ -79,6 +81,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
         Command::Hook(wanted) => hook::run(common, &wanted),
+        Command::Mcp(wanted) => mcp::run(common, &wanted),
         Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Sync(wanted) => match wanted.pull {

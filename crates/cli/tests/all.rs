@@ -45,6 +45,8 @@ mod init;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod notes;
 #[cfg(test)]
 mod once;

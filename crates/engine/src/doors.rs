@@ -2,7 +2,7 @@
 //!
 //! Owns the way from a client's own session id to a session of ours, and the deeds behind each kind
 //! of act: `edit` judges and claims, `reads` remembers what was read, `activity` who wrote when,
-//! `after` what a shell command left. One verdict stands behind all of them (`core::check`).
+//! `after` what a shell command left, `served` who calls through a server. One verdict stands behind all of them (`core::check`).
 //! Knows no client's dialect: `cli/src/hooks` reads and answers those.
 
 use baton_core::context::{Actor, Observed, Proof};
@@ -28,6 +28,7 @@ pub mod git;
 pub mod list;
 pub(crate) mod own_tree;
 pub mod reads;
+pub mod served;
 pub mod shell;
 pub mod stop;
 pub(crate) mod texts;
@@ -87,7 +88,11 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
         let has_role = of_agent || session.role.is_some();
         return Ok(Admitted { actor, begun: None, has_role });
     }
-    if let Some(bound) = bind(workspace, visitor)? {
+    let bound = match bind(workspace, visitor)? {
+        Some(bound) => Some(bound),
+        None => adopt(workspace, visitor)?,
+    };
+    if let Some(bound) = bound {
         actor.session = bound.session;
         actor.proof = bound.proof;
         let session = known(workspace, &key)?;
@@ -192,15 +197,41 @@ fn bind(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Actor
     let hints = Hints { environment: Some(credential.to_owned()), ..Hints::default() };
     let actor = whoami::actor(workspace, &hints)?;
     let process = process(workspace, visitor.client);
+    bind_as(workspace, visitor, actor, process.as_ref())
+}
+
+fn bind_as(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    actor: Actor,
+    process: Option<&rules::Process>,
+) -> Result<Option<Actor>, Failure> {
     let bound = workspace.decide(&actor, Observed::default(), |view, context| {
-        rules::bind(view, visitor.client, visitor.id, process.as_ref(), context)
+        rules::bind(view, visitor.client, visitor.id, process, context)
     });
     match bound {
         Ok(true) => Ok(Some(actor)),
-        // The credential may be of an earlier life of this store: then it proves nothing.
+        // The proof may be of an earlier life of this store: then it proves nothing.
         Ok(false) | Err(Failure::Refused(_)) => Ok(None),
         Err(other) => Err(other),
     }
+}
+
+/// The client acted through a server of its own before any hook was called: the session of its
+/// process, which has no id of the client's yet, is this one.
+fn adopt(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Actor>, Failure> {
+    let Some(process) = process(workspace, visitor.client) else {
+        return Ok(None);
+    };
+    let key = process.alias_key();
+    let Some(session) = known(workspace, &key)? else {
+        return Ok(None);
+    };
+    let tree = Some(workspace.tree.clone());
+    let proof = Proof::Alias(key);
+    let session = Some(session.session);
+    let actor = Actor { session, proof, tree, ..Actor::default() };
+    bind_as(workspace, visitor, actor, Some(&process))
 }
 
 /// Begins the session of a client, or takes up the one it had.
@@ -213,8 +244,12 @@ pub fn begin(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Credent
         pid: process(workspace, visitor.client).map(|process| process.pid),
         name: None,
     };
+    begin_as(workspace, &wanted)
+}
+
+fn begin_as(workspace: &mut Workspace, wanted: &api::SessionStart) -> Result<Credentials, Failure> {
     let starter = Actor { tree: Some(workspace.tree.clone()), ..Actor::default() };
-    sessions::start(workspace, &starter, &wanted, None)
+    sessions::start(workspace, &starter, wanted, None)
 }
 
 /// The client's process among our ancestors: when it ends, what it held is free.

@@ -86,7 +86,7 @@ pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure>
 }
 
 /// `<public id>.<secret>`.
-fn credential(text: &str) -> Result<(SessionId, Proof), Failure> {
+pub(crate) fn credential(text: &str) -> Result<(SessionId, Proof), Failure> {
     match text.trim().split_once('.') {
         Some((id, secret)) if !id.is_empty() && !secret.is_empty() => {
             Ok((SessionId(id.to_owned()), Proof::Secret(secret_hash(secret))))

@@ -18,6 +18,7 @@ mod crowd;
 mod fill;
 mod hooks;
 mod landing;
+mod mcp;
 mod memory;
 mod page;
 mod postgres;
@@ -26,16 +27,18 @@ mod samples;
 mod tasks;
 
 pub const HELP: &str = "\
-Usage: cargo xtask bench [--quick] [--conflicts | --hooks]
+Usage: cargo xtask bench [--quick] [--conflicts | --hooks | --mcp]
 
 Builds target/dist/baton and measures it against an empty static process: check and claim, alone
 and with the store open elsewhere, empty and with 100,000 live claims and 1,000,000 journal
-entries; hooks of agents; taking tasks; conflicts of 20 trees; landing branches; 64 processes at once; memory;
-PostgreSQL. Prints a table and writes it into docs/design/performance.md.
+entries; hooks of agents; calls of the MCP server; taking tasks; conflicts of 20 trees; landing
+branches; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
+docs/design/performance.md.
 
   --quick       a tenth of everything, and the page is not written
   --conflicts   only the conflicts of 20 trees, and the page is not written
   --hooks       only the hooks of agents, and the page is not written
+  --mcp         only calls of the MCP server, and the page is not written
 ";
 
 /// How much of everything.
@@ -83,6 +86,8 @@ struct Options {
     conflicts: bool,
     /// Nothing but the hooks.
     hooks: bool,
+    /// Nothing but calls of the MCP server.
+    mcp: bool,
     baton: PathBuf,
     floor: PathBuf,
     page: Option<PathBuf>,
@@ -103,6 +108,11 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
         print!("\n{}", page::table(&lines));
         return Ok(true);
     }
+    if options.mcp {
+        mcp::measure(&options.baton, scale, &mut lines)?;
+        print!("\n{}", page::table(&lines));
+        return Ok(true);
+    }
     println!("a store after {} claims and releases", scale.warm_up_claims);
     let small = Ground::make(None)?;
     fill::warm_up(&small, scale.warm_up_claims)?;
@@ -118,6 +128,7 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     let undisturbed = priority::raise();
     let uncontended = commands(&options, scale, &small, &large, &mut lines)?;
     hooks::measure(&options.baton, &options.floor, scale, &mut lines)?;
+    mcp::measure(&options.baton, scale, &mut lines)?;
     priority::lower();
     lines.push(memory::measure(&options.baton, &small)?);
     tasks::measure(&options.baton, scale, &mut lines)?;
@@ -234,7 +245,7 @@ pub fn keep_open(words: &[String]) -> Result<(), Failure> {
 }
 
 fn parse(words: &[String]) -> Result<Options, Failure> {
-    let (mut quick, mut conflicts, mut hooks) = (false, false, false);
+    let (mut quick, mut conflicts, mut hooks, mut mcp) = (false, false, false, false);
     let (mut baton, mut floor, mut page) = (None, None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -243,6 +254,7 @@ fn parse(words: &[String]) -> Result<Options, Failure> {
             "--quick" => quick = true,
             "--conflicts" => conflicts = true,
             "--hooks" => hooks = true,
+            "--mcp" => mcp = true,
             "--baton" => baton = value(),
             "--floor" => floor = value(),
             "--page" => page = value(),
@@ -254,6 +266,7 @@ fn parse(words: &[String]) -> Result<Options, Failure> {
         quick,
         conflicts,
         hooks,
+        mcp,
         baton: baton.ok_or_else(|| missing("--baton"))?,
         floor: floor.ok_or_else(|| missing("--floor"))?,
         page,

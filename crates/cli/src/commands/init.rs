@@ -131,6 +131,7 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         made => made,
     };
     let (mut workspace, made) = made?;
+    baton_engine::known::remember(&workspace.place);
     let (mut done, refused) = set_up(common, wanted, plan, &mut workspace, made)?;
     let wired = wires.apply(&ground)?;
     wiring::note(&mut done, &wires, wired);

@@ -1,8 +1,8 @@
 //! A turn begins: what a session should know before it goes on.
 //!
 //! Owns what is new and is in no notice: files it has read that are not as it read them, and work
-//! that landed on the target under its feet. Each is told once. Looks cost a few calls of git, which
-//! a turn of a model bears and a tool call would not.
+//! that landed on the target under its feet. Each is told once. Looks cost a few calls of git,
+//! which a turn of a model bears and a tool call would not.
 
 use baton_core::context::Actor;
 use baton_core::notices::Notice;
