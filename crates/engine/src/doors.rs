@@ -2,7 +2,8 @@
 //!
 //! Owns the way from a client's own session id to a session of ours, and the deeds behind each kind
 //! of act: `edit` judges and claims, `reads` remembers what was read, `activity` who wrote when,
-//! `after` what a shell command left, `served` who calls through a server. One verdict stands behind all of them (`core::check`).
+//! `after` what a shell command left, `served` who calls through a server. One verdict stands behind
+//! all of them (`core::check`).
 //! Knows no client's dialect: `cli/src/hooks` reads and answers those.
 
 use baton_core::context::{Actor, Observed, Proof};
