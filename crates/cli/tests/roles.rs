@@ -1,4 +1,4 @@
-//! Roles through the real binary, at every door: claim, check, edit, shell, git, commit, land, deploy.
+//! Roles through the real binary, at every door: claim, check, edit, shell, git, and the deeds.
 
 use std::process::Command;
 

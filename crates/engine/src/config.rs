@@ -253,22 +253,22 @@ mod tests {
             complaint("[resource.\"@gpu\"]\ncapacity = -1"),
             complaint("[resource.\"@gpu\"]\ncapacity = 1\n[resource.\"@GPU\"]\ncapacity = 1"),
         ].join("\n"), @r#"
-        1: extra `=`, expected nothing
-        3: unclosed table, expected `]`
-        1: unknown key `x`; there are `zone, resource, state, tasks, done, queue, worktree, deploy, roles`
-        5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
-        6: unknown key `why`, expected `paths` or `policy`
-        3: missing key `paths`
-        4: a zone needs at least one path
-        4: "@a" is a name; a zone is made of paths
-        5: "a[": the `[` at byte 1 is never closed
-        4: "../b": `..` at byte 0 leaves the workspace
-        4: ".git/hooks/": the path lies inside the git directory, which is never claimable
-        1: "gpu" is not a named resource such as "@gpu"
-        1: "@gpu=2" is not a named resource such as "@gpu"
-        2: @gpu: a capacity is at least 1
-        2: invalid value: integer `-1`, expected a whole number from 1 on
-        1: @gpu has a capacity already
+1: extra `=`, expected nothing
+3: unclosed table, expected `]`
+1: unknown key `x`; there are `zone, resource, state, tasks, done, queue, worktree, deploy, roles`
+5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
+6: unknown key `why`, expected `paths` or `policy`
+3: missing key `paths`
+4: a zone needs at least one path
+4: "@a" is a name; a zone is made of paths
+5: "a[": the `[` at byte 1 is never closed
+4: "../b": `..` at byte 0 leaves the workspace
+4: ".git/hooks/": the path lies inside the git directory, which is never claimable
+1: "gpu" is not a named resource such as "@gpu"
+1: "@gpu=2" is not a named resource such as "@gpu"
+2: @gpu: a capacity is at least 1
+2: invalid value: integer `-1`, expected a whole number from 1 on
+1: @gpu has a capacity already
         "#);
     }
 

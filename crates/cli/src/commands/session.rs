@@ -80,7 +80,8 @@ fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
     desk.answer(&started, |started: &Credentials, colour| {
         let verb = if started.resumed { "resumed" } else { "started" };
         format!(
-            "{} {} ({}){}\nBATON_SESSION={}\nnext: export that line, so that what you do is yours\n",
+            "{} {} ({}){}\nBATON_SESSION={}\nnext: export that line, so that what you do is \
+             yours\n",
             paint(verb, Paint::Green, colour),
             shown(&started.name),
             started.session,

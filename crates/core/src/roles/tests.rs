@@ -1,4 +1,6 @@
 //! What each built-in role may, what is of which kind, and which role is narrower.
+//!
+//! Tables: a role that changes its meaning changes a row here.
 
 use super::giving::is_narrower;
 use super::*;

@@ -1,6 +1,6 @@
 //! What proves a person to a store: the record of a token.
 //!
-//! Owns its shape alone; who is a person is told by the engine, and the token itself is never stored.
+//! Owns its shape alone. Who is a person is told by the engine; the token itself is never stored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

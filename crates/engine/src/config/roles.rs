@@ -1,5 +1,5 @@
-//! `[roles]` in `baton.toml`: which paths are source, tests and documentation, and what a session of
-//! which role may do.
+//! `[roles]` in `baton.toml`: which paths are source, tests and documentation, and what a session
+//! of which role may do.
 //!
 //! Owns reading the entries and saying what is wrong with them, with the line of the entry. What a
 //! role means is in `baton_core::roles`.

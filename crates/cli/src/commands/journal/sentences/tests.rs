@@ -156,8 +156,16 @@ fn more_samples() -> Vec<(&'static str, Value)> {
                 "token": "1.7", "tree": "t1",
             } }),
         ),
+    ]
+}
+
+/// What sessions may do and were told.
+fn session_samples() -> Vec<(&'static str, Value)> {
+    let seen = json!({ "version": "ab12\u{1b}", "at": "2026-01-02T03:04:05Z" });
+    let at = "2026-01-02T03:04:05Z";
+    vec![
         ("role_given", json!({ "session": "s1", "role": "verify\u{1b}", "at": at })),
-        ("rules_seen", json!({ "session": "s1", "seen": { "version": "ab12\u{1b}", "at": at } })),
+        ("rules_seen", json!({ "session": "s1", "seen": seen })),
     ]
 }
 
@@ -193,7 +201,7 @@ fn told_in_words(samples: &[(&str, Value)]) -> String {
 #[test]
 fn s20_every_kind_has_words_and_nothing_in_them_acts() {
     let nouns = [
-        ("claims", [samples(), more_samples()].concat()),
+        ("claims", [samples(), more_samples(), session_samples()].concat()),
         ("shared", shared::samples()),
         ("tasks", tasks::samples()),
         ("parts", parts::samples()),
