@@ -22,6 +22,7 @@ pub(crate) mod handoff;
 pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod interface;
 pub(crate) mod journal;
 pub(crate) mod notes;
 pub(crate) mod numbers;
@@ -75,6 +76,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
             suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
+        Command::Interface(wanted) => interface::run(common, &wanted),
         Command::Hook(wanted) => hook::run(common, &wanted),
         Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),

@@ -15,7 +15,7 @@ use baton_engine::doors::edit::{Target, edit};
 use baton_engine::doors::{self, Visitor, after, reads, shell, stop};
 use baton_engine::failure::Failure;
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, handing, place, priming, sessions};
+use baton_engine::{api, handing, interfaces, place, priming, sessions};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -109,6 +109,7 @@ impl Door<'_> {
                 let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
                 reads::remember(self.workspace, actor, &self.payload.cwd, &paths);
                 after::edited(self.workspace, actor, &self.payload.cwd, targets);
+                interfaces::edited(self.workspace, actor, &self.payload.cwd, &paths)?;
                 Ok(Answer::Silent)
             }
             Event::Before(Tool::Shell(line)) => self.before_line(actor, line),

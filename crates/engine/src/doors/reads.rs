@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::traces::Trace;
 use crate::failure::Failure;
 use crate::listing::{self, What};
+use crate::place::Place;
 use crate::resources::{literal, path_on_disk};
 use crate::workspace::Workspace;
 
@@ -113,4 +114,9 @@ fn last_other(
         .into_iter()
         .filter(|one| matches!(one.what, What::Claimed { .. }) && one.session != *me);
     Ok(claimed.max_by_key(|one| one.position).map(|one| one.name))
+}
+
+/// What a session last knew of a path in the tree.
+pub(crate) fn known_mark(place: &Place, session: &SessionId, path: &str) -> Option<String> {
+    known(&Trace::of_session(place, session, "reads")).remove(path)
 }
