@@ -194,3 +194,8 @@ fn the_guide_to_conflicts_runs() {
     scratch.git(&["commit", "-qm", "setup"]);
     run("conflicts.md", &scratch);
 }
+
+#[test]
+fn the_guide_to_interfaces_runs() {
+    run("interfaces.md", &Scratch::workspace());
+}

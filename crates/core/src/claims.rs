@@ -120,6 +120,9 @@ pub fn take(
     let held = |claim: &&Claim| claim.is_live(context) && gives(&claim.hold, &hold);
     if let Some(own) = scene.claims.iter().find(held) {
         let (mut events, mut granted) = hold_on(&scene, &caller, own, place, request, context);
+        let inherited = interfaces::inherit(view, &scene, own, context)?;
+        granted.interfaces = interfaces::names_of(&inherited);
+        events.extend(inherited);
         if request.mode == Mode::Exclusive {
             granted.notices.extend(edited(view, &caller, &hold, &mut events, context)?);
         }

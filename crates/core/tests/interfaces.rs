@@ -190,6 +190,12 @@ fn it_is_handed_on_by_its_owner_to_one_who_is_there() {
     assert!(world.gives("bob", "api", "bob").unwrap().already);
     world.end("cat", None).unwrap();
     assert!(matches!(world.gives("bob", "api", "cat"), Err(Refusal::SessionEnded { .. })));
+    // Bob is gone: who asks for what it still holds keeps it again.
+    world.end("bob", None).unwrap();
+    let granted = world.claim("ann", ["src/api.rs"]).granted();
+    assert!(granted.already_held && granted.interfaces.len() == 1, "{granted:?}");
+    world.start("eve", "main");
+    world.gives("ann", "api", "eve").unwrap();
     let context = world.person();
     let ann = world.id("ann");
     world.decide(context, |view, context| interfaces::give(view, "api", &ann, context)).unwrap();
