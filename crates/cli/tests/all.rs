@@ -35,6 +35,8 @@ mod harness;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
+mod hook_turns;
+#[cfg(test)]
 mod hooks;
 #[cfg(test)]
 mod import;

@@ -6,13 +6,13 @@
 //! Knows no client's dialect: `cli/src/hooks` reads and answers those.
 
 use baton_core::context::{Actor, Observed, Proof};
-use baton_core::id::SessionId;
 use baton_core::notices::Notice;
 use baton_core::sessions::{self as rules, Active, Alias, Life, Session, client_alias};
 use baton_core::view::{View, get};
 
 use crate::api;
 use crate::failure::Failure;
+use crate::handing;
 use crate::place::Place;
 use crate::process::agents;
 use crate::sessions::{self, Credentials};
@@ -22,10 +22,14 @@ use crate::workspace::Workspace;
 mod activity;
 pub mod after;
 pub mod edit;
+pub mod list;
+pub(crate) mod own_tree;
 pub mod reads;
 pub mod shell;
 pub mod stop;
+pub(crate) mod texts;
 mod traces;
+pub mod turn;
 
 use traces::Trace;
 
@@ -66,7 +70,10 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     }
     let key = client_alias(visitor.client, visitor.id);
     if let Some(session) = known(workspace, &key)? {
-        actor.session = Some(session);
+        if let Some(agent) = visitor.agent.filter(|_| session.tree != workspace.tree) {
+            return admit_alone(workspace, visitor, agent, &session, actor);
+        }
+        actor.session = Some(session.session);
         actor.proof = Proof::Alias(key);
         return Ok(Admitted { actor, begun: None });
     }
@@ -75,20 +82,87 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
         actor.proof = bound.proof;
         return Ok(Admitted { actor, begun: None });
     }
+    traces::tidy(&workspace.place);
     let begun = begin(workspace, visitor)?;
     actor.session = Some(begun.session.clone());
     actor.proof = Proof::Alias(key);
     Ok(Admitted { actor, begun: Some(begun) })
 }
 
+/// A subagent in another tree than its parent's: a session of its own, which no process proves,
+/// because the client's is its parent's.
+fn admit_alone(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    agent: &str,
+    parent: &Session,
+    mut actor: Actor,
+) -> Result<Admitted, Failure> {
+    let id = own_tree::id_of(visitor, agent);
+    let key = client_alias(visitor.client, &id);
+    actor.agent = None;
+    let mut begun = None;
+    actor.session = match known(workspace, &key)? {
+        Some(session) => Some(session.session),
+        None => {
+            own_tree::mark(&workspace.place, &parent.session, visitor.client, &id);
+            let wanted = api::SessionStart {
+                client: Some(visitor.client.to_owned()),
+                client_session: Some(id),
+                role: visitor.role.map(str::to_owned).or_else(|| parent.role.clone()),
+                ..api::SessionStart::default()
+            };
+            let starter = Actor { tree: Some(workspace.tree.clone()), ..Actor::default() };
+            let credentials = sessions::start(workspace, &starter, &wanted, None)?;
+            begun.insert(credentials).session.clone().into()
+        }
+    };
+    actor.proof = Proof::Alias(key);
+    Ok(Admitted { actor, begun })
+}
+
+/// A subagent has stopped. What it held passes to its parent; one with a tree of its own ends, and
+/// what it held waits a while.
+pub fn subagent_gone(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    actor: &Actor,
+) -> Result<(), Failure> {
+    let Some(agent) = visitor.agent else { return Ok(()) };
+    let key = client_alias(visitor.client, &own_tree::id_of(visitor, agent));
+    if let Some(own) = known(workspace, &key)? {
+        let actor =
+            Actor { session: Some(own.session), proof: Proof::Alias(key), ..Actor::default() };
+        return leave(workspace, &actor);
+    }
+    let wanted = api::AgentStop { agent: agent.to_owned() };
+    sessions::agent_stop(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// The session ends, and what it held waits a while for its return.
+pub fn leave(workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
+    checkpoint(workspace, actor)?;
+    let wanted = api::SessionEnd { grace: Some(rules::GRACE), ..api::SessionEnd::default() };
+    sessions::end(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// What is known of the work is saved; without work there is nothing to save.
+pub fn checkpoint(workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
+    let wanted = api::handoffs::Checkpoint::default();
+    match handing::checkpoint(workspace, actor, &wanted, None) {
+        Ok(_) | Err(Failure::Refused(_)) => Ok(()),
+        Err(other) => Err(other),
+    }
+}
+
 /// The live session behind an alias. One that ended may be taken up again only by `begin`.
-fn known(workspace: &mut Workspace, key: &str) -> Result<Option<SessionId>, Failure> {
+fn known(workspace: &mut Workspace, key: &str) -> Result<Option<Session>, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
         let Some(Alias { session: Some(id), .. }) = get::<Alias>(view, key)? else {
             return Ok(None);
         };
         let session = get::<Session>(view, id.as_str())?;
-        Ok(session.filter(|session| session.life == Life::Live).map(|session| session.session))
+        Ok(session.filter(|session| session.life == Life::Live))
     })
 }
 

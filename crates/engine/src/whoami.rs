@@ -14,6 +14,7 @@ use baton_core::sessions::{self, Alias, PersonToken, Process};
 use baton_core::subagents;
 use baton_core::view::{Query, parse};
 
+use crate::doors::own_tree;
 use crate::failure::Failure;
 use crate::process::{self, Identity, Machine, agents};
 use crate::workspace::{Workspace, secret_hash};
@@ -72,13 +73,11 @@ pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure>
         let (session, proof) = credential(text)?;
         actor.session = Some(session);
         actor.proof = proof;
-        return Ok(actor);
-    }
-    if let Some((session, key)) = known_alias(workspace, hints)? {
+    } else if let Some((session, key)) = known_alias(workspace, hints)? {
         actor.session = Some(session);
         actor.proof = Proof::Alias(key);
     }
-    Ok(actor)
+    Ok(own_tree::instead(workspace, actor))
 }
 
 /// `<public id>.<secret>`.

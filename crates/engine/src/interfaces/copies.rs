@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
+use crate::doors::reads;
 use crate::place::Place;
 
 const FOLDER: &str = "interfaces";
@@ -19,7 +20,7 @@ pub(super) struct Copies {
 
 /// The mark of a text: the same as of what sessions read.
 pub(super) fn mark(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+    reads::mark(text.as_bytes())
 }
 
 impl Copies {
