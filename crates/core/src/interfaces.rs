@@ -251,7 +251,7 @@ pub(crate) fn inherit(
     for (interface, ..) in reached(scene, &claim.hold.resources) {
         if !interface.is_owned_by(&to.session) && !is_kept(view, interface, context)? {
             let (name, from, at) = (interface.name.clone(), interface.owner.clone(), context.now);
-            let given = Given { name, from, to: to.clone(), at, inherited: true };
+            let given = Given { name, from, to: to.clone(), at, by: None };
             events.push(Event::InterfaceGiven { given });
         }
     }
@@ -274,8 +274,9 @@ pub struct Given {
     pub from: Holder,
     pub to: Holder,
     pub at: Moment,
-    /// Its owner was gone; otherwise it was handed on.
-    pub inherited: bool,
+    /// Who said so; nobody when its owner was gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Holder>,
 }
 
 /// An interface as it is after a request about it.
@@ -466,7 +467,7 @@ pub fn give(
         return Ok(answered(Vec::new(), interface, true, caller.as_ref(), context));
     }
     let (name, from, at) = (interface.name.clone(), interface.owner.clone(), context.now);
-    let given = Given { name: name.clone(), from, to: to.clone(), at, inherited: false };
+    let given = Given { name: name.clone(), from, to: to.clone(), at, by: Some(by.clone()) };
     let mut events = vec![Event::InterfaceGiven { given }];
     if to.session != by.session {
         let news = News::InterfaceGiven { interface: name, by };

@@ -343,8 +343,13 @@ pub(crate) fn samples(by: &Holder) -> Vec<Event> {
         known: vec![known("src/api.rs", "v1")],
         changes: vec![change.clone()],
     };
-    let given =
-        Given { name: name.clone(), from: by.clone(), to: by.clone(), at: START, inherited: true };
+    let given = Given {
+        name: name.clone(),
+        from: by.clone(),
+        to: by.clone(),
+        at: START,
+        by: Some(by.clone()),
+    };
     let changed = Changed {
         name: name.clone(),
         change,

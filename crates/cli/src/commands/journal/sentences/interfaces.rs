@@ -9,7 +9,7 @@ use super::Naming;
 use crate::render::{resources, shown};
 use crate::words::changes_words;
 
-pub(super) fn sentence(event: &Event, actor: &str, who: Naming<'_>) -> String {
+pub(super) fn sentence(event: &Event, who: Naming<'_>) -> String {
     match event {
         Event::InterfaceAdded { interface } => format!(
             "{} keeps the interface {}: {}",
@@ -29,9 +29,9 @@ pub(super) fn sentence(event: &Event, actor: &str, who: Naming<'_>) -> String {
         Event::InterfaceGiven { given } => {
             let (name, to, from) =
                 (shown(given.name.as_str()), who(&given.to.name), who(&given.from.name));
-            match given.inherited {
-                true => format!("{to} keeps the interface {name} now: {from} is gone"),
-                false => format!("{to} keeps the interface {name} now, as {actor} said"),
+            match &given.by {
+                None => format!("{to} keeps the interface {name} now: {from} is gone"),
+                Some(by) => format!("{} gave the interface {name} to {to}", who(&by.name)),
             }
         }
         Event::InterfaceRemoved { name, by } => {
@@ -77,9 +77,9 @@ pub(super) fn samples() -> Vec<(&'static str, serde_json::Value)> {
         { "path": "b.proto", "lines": 0 },
         { "path": "c.rs", "deleted": true, "removed": ["c()"] },
     ]);
-    let given = |inherited: bool| {
+    let given = |by: Value| {
         let given = json!({ "name": "api", "from": holder, "to": { "session": "s2", "name": "fox" },
-            "at": at, "inherited": inherited });
+            "at": at, "by": by });
         ("interface_given", json!({ "given": given }))
     };
     let interface = json!({
@@ -95,8 +95,8 @@ pub(super) fn samples() -> Vec<(&'static str, serde_json::Value)> {
             json!({ "changed": { "name": "api", "change": change,
             "known": [{ "path": "src/api.rs", "tree": "t", "mark": "m" }] } }),
         ),
-        given(true),
-        given(false),
+        given(Value::Null),
+        given(holder.clone()),
         ("interface_removed", json!({ "name": "api", "by": holder })),
         news(json!({ "news": "interface_changed", "interface": "api", "by": holder,
             "files": files })),
