@@ -47,6 +47,7 @@ Claims:
   revoke     Take claims away (a person's right)
   suggest    Suggest a change to a file that somebody else holds
   suggestions, suggestion    Read, apply and decline what was suggested to you
+  interface  add, use, list, show, remove, give: what others build on
 
 Shared:
   state      Values everyone sees, with versions: get, set, append, merge, watch, publish
@@ -195,6 +196,9 @@ pub(crate) enum Command {
     /// Look at a suggestion, apply or decline it
     #[command(subcommand)]
     Suggestion(crate::commands::suggestions::OneSuggestion),
+    /// What others build on: mark it, use it, look what became of it
+    #[command(subcommand)]
+    Interface(crate::commands::interface::OneInterface),
     /// Commit exactly the named paths, whatever others do in the tree
     ///
     /// The tree and the index of others are left as they are: the commit is built apart, hooks run

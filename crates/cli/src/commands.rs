@@ -23,6 +23,7 @@ pub(crate) mod handoff;
 pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod interface;
 pub(crate) mod journal;
 pub(crate) mod mcp;
 pub(crate) mod notes;
@@ -80,6 +81,7 @@ pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
             suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
+        Command::Interface(wanted) => interface::run(common, &wanted),
         Command::Hook(wanted) => hook::run(common, &wanted),
         Command::Mcp(wanted) => mcp::run(common, &wanted),
         Command::Prime => prime::run(common),

@@ -10,6 +10,7 @@ use baton_core::task::Move;
 
 use crate::commands::handoff;
 use crate::render::{self, Paint, paint, shown};
+use crate::words::changes_words;
 
 /// Files that one sentence names.
 const FILES_NAMED_MAX: usize = 5;
@@ -89,7 +90,7 @@ fn sentence(news: &News) -> String {
             shown(title),
             shown(why)
         ),
-        News::Conflict { .. } | News::ReviewOver { .. } | News::LandingOver { .. } => another(news),
+        _ => another(news),
     }
 }
 
@@ -102,6 +103,15 @@ fn another(news: &News) -> String {
                 State::Landed => format!("{branch} ({landing}) landed on {target}{why}"),
                 state => format!("{branch} ({landing}) was {} from {target}{why}", state.name()),
             }
+        }
+        News::InterfaceChanged { interface, by, files } => {
+            let (name, by, what) =
+                (shown(interface.as_str()), shown(&by.name), changes_words(files));
+            format!("{by} changed the interface {name}: {what}; baton interface show {name}")
+        }
+        News::InterfaceGiven { interface, by } => {
+            let (name, by) = (shown(interface.as_str()), shown(&by.name));
+            format!("you keep the interface {name} now: {by} gave it to you")
         }
         News::ReviewOver { task, title, why } => {
             format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))

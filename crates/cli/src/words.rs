@@ -16,10 +16,12 @@ mod commits;
 mod deploys;
 mod evidence;
 mod handoffs;
+mod interfaces;
 mod landings;
 mod syncs;
 mod tasks;
 pub(crate) use gates::decision_words;
+pub(crate) use interfaces::changes_words;
 pub(crate) use shared::running;
 
 mod gates;
@@ -305,6 +307,7 @@ fn refused_words(refusal: &Refusal) -> (String, String, Value) {
         Refusal::Gate(refused) => gates::of(refused),
         Refusal::State(refused) => shared::state(refused),
         Refusal::Once(refused) => shared::once(refused),
+        Refusal::Interface(refused) => interfaces::of(refused),
         Refusal::Untrusted { commands } => (
             untrusted(commands),
             "a person runs: baton trust".to_owned(),
@@ -407,6 +410,9 @@ pub(crate) fn role_next(refused: &roles::Refused) -> &'static str {
 
 /// `src/a.rs is held by amber-otter until 12:05:00Z, in 28m: refactoring`.
 pub(crate) fn held_sentence(held: &Held) -> String {
+    if let Some(name) = &held.interface {
+        return interfaces::kept(held, name);
+    }
     let what = shown(&held.resource.to_string());
     let who = render::holder(&held.holder);
     let verb = match (held.queued, held.free) {
@@ -462,6 +468,9 @@ fn shell_word(text: &str) -> String {
 }
 
 pub(crate) fn held_next(held: &Held) -> String {
+    if let Some(name) = &held.interface {
+        return interfaces::kept_next(held, name);
+    }
     match held.until {
         None if held.unlanded.is_some() => {
             let ask = format!("baton ask {} --why 'what you need it for'", shown_word(held));

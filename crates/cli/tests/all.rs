@@ -44,6 +44,7 @@ mod hooks;
 mod import;
 #[cfg(test)]
 mod init;
+mod interfaces;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]

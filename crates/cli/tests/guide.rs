@@ -221,3 +221,8 @@ fn the_guide_to_roles_runs() {
     scratch.write("tests/a.rs", "\n");
     run("roles.md", &scratch);
 }
+
+#[test]
+fn the_guide_to_interfaces_runs() {
+    run("interfaces.md", &Scratch::workspace());
+}

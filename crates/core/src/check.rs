@@ -9,6 +9,7 @@ use crate::claim::{Claim, Hold, Holder, Mode, Scope};
 use crate::claims::{elsewhere, foreign, queued_first};
 use crate::context::Context;
 use crate::id::{ClaimId, SessionId, Token, TreeId};
+use crate::interfaces;
 use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
@@ -144,6 +145,9 @@ fn judge(
         let me = Waiter::newcomer(hold.clone(), context);
         let ahead = waiting::ahead(view, scene, &me, context)?;
         in_the_way.extend(ahead.into_iter().map(queued_first));
+    }
+    if in_the_way.is_empty() {
+        in_the_way = interfaces::in_the_way(view, scene, &hold, context)?;
     }
     if in_the_way.is_empty() && own.is_none() {
         in_the_way = serial::judge(view, scene, &hold, context)?.held;

@@ -11,6 +11,8 @@ use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode, Scope};
 use crate::context::Context;
 use crate::event::{EndOfWait, Event, Renewal};
 use crate::id::{ClaimId, Token, WaiterId};
+use crate::interfaces;
+use crate::key::Key;
 use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
@@ -85,6 +87,9 @@ pub struct Granted {
     /// Whose uncommitted changes lie in these paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_behind: Vec<Leftover>,
+    /// Interfaces whose owner is gone: they are this session's to keep now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<Key>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
 }
@@ -116,6 +121,9 @@ pub fn take(
     let held = |claim: &&Claim| claim.is_live(context) && gives(&claim.hold, &hold);
     if let Some(own) = scene.claims.iter().find(held) {
         let (mut events, mut granted) = hold_on(&scene, &caller, own, place, request, context);
+        let inherited = interfaces::inherit(view, &scene, own, context)?;
+        granted.interfaces = interfaces::names_of(&inherited);
+        events.extend(inherited);
         if request.mode == Mode::Exclusive {
             granted.notices.extend(edited(view, &caller, &hold, &mut events, context)?);
         }
@@ -135,7 +143,10 @@ pub fn take(
     let claim = grant(&scene, hold, &terms, &judgement.run_out, &mut events, context);
     events.extend(obstacles.over.into_iter().map(|(bound, why)| bound.ends(why)));
     events.extend(serial::bind(view, &scene, &claim, context)?);
+    let inherited = interfaces::inherit(view, &scene, &claim, context)?;
     let mut granted = granted(&scene, &claim, &caller, context);
+    granted.interfaces = interfaces::names_of(&inherited);
+    events.extend(inherited);
     let (told, left_behind) = tell_leftovers(&scene, &claim.hold, &events);
     granting::inherit(&mut events, &claim.claim, &left_behind);
     events.extend(told);
@@ -267,6 +278,7 @@ fn granted(scene: &Scene, claim: &Claim, caller: &Caller, context: &Context) -> 
         already_held: false,
         elsewhere: elsewhere(scene, &claim.hold, context),
         left_behind: Vec::new(),
+        interfaces: Vec::new(),
         notices: caller.notices.clone(),
     }
 }
@@ -339,6 +351,9 @@ fn obstacles(
     all.extend(held);
     all.extend(judgement.shortages.iter().cloned());
     all.extend(queued);
+    if all.is_empty() && me.hold.mode == Mode::Exclusive {
+        all = interfaces::in_the_way(view, scene, &me.hold, context)?;
+    }
     let mut over = Vec::new();
     if all.is_empty() {
         let found = serial::judge(view, scene, &me.hold, context)?;
@@ -368,6 +383,7 @@ pub(crate) fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
             busy: false,
             idle_dirty: false,
             unlanded: None,
+            interface: None,
         })
     });
     held.collect()
@@ -387,6 +403,7 @@ pub(crate) fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
         busy: false,
         idle_dirty: false,
         unlanded: None,
+        interface: None,
     }
 }
 

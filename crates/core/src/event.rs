@@ -17,6 +17,7 @@ use crate::id::{
     ClaimId, GateId, HandoffId, LandingId, NoticeId, SessionId, SuggestionId, TaskId, Token,
     TreeId, WaiterId,
 };
+use crate::interfaces::{self, Given, Interface};
 use crate::journal::Hash;
 use crate::key::Key;
 use crate::landing::{self, Cause, Landing, Moving, Paused, Verified};
@@ -175,6 +176,26 @@ pub enum Event {
         why: EndOfZone,
     },
 
+    /// Files were marked as what others build on.
+    InterfaceAdded {
+        interface: Interface,
+    },
+    InterfaceUsed {
+        name: Key,
+        user: Holder,
+    },
+    /// What others build on is not as they knew it.
+    InterfaceChanged {
+        changed: interfaces::Changed,
+    },
+    InterfaceGiven {
+        given: Given,
+    },
+    InterfaceRemoved {
+        name: Key,
+        by: Holder,
+    },
+
     WaitQueued {
         waiter: Waiter,
     },
@@ -193,7 +214,7 @@ pub enum Event {
     NoticesTold {
         notices: Vec<NoticeId>,
     },
-    /// Whom they were for has ended and does not come back.
+    /// Whom they were for does not come back, or a later one says it all.
     NoticesDropped {
         notices: Vec<NoticeId>,
     },

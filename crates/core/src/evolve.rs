@@ -8,6 +8,7 @@ use crate::conflicts::{self, Predicted};
 use crate::deploy::Deploy;
 use crate::event::{Event, Renewal, Room};
 use crate::id::ClaimId;
+use crate::interfaces::Interface;
 use crate::notices::Notice;
 use crate::operations::Operation;
 use crate::serial::{self, ZoneHold};
@@ -29,6 +30,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Workspace => evolve_workspace(records, event),
         Room::Session => evolve_session(records, event),
         Room::Claim => evolve_claim(records, event),
+        Room::Interface => evolve_interface(records, event),
         Room::Waiting => evolve_waiting(records, event),
         Room::Task => tasks::evolve(records, event),
         Room::Part => tasks::part(records, event),
@@ -119,6 +121,31 @@ fn evolve_claim(records: &mut dyn Records, event: &Event) -> Result<(), Unreadab
             claims.iter().try_for_each(|id| records.delete(Leftover::KIND, id.as_str()))?;
             remaining.iter().try_for_each(|left| put(records, left))
         }
+        _ => Ok(()),
+    }
+}
+
+fn evolve_interface(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    match event {
+        Event::InterfaceAdded { interface } => put(records, interface),
+        Event::InterfaceUsed { name, user } => {
+            change(records, name.as_str(), |interface: &mut Interface| {
+                interface.users.retain(|one| one.session != user.session);
+                interface.users.push(user.clone());
+            })
+        }
+        Event::InterfaceChanged { changed } => {
+            change(records, changed.name.as_str(), |interface: &mut Interface| {
+                interface.follow(changed);
+            })
+        }
+        Event::InterfaceGiven { given } => {
+            change(records, given.name.as_str(), |interface: &mut Interface| {
+                interface.owner = given.to.clone();
+                interface.since = given.at;
+            })
+        }
+        Event::InterfaceRemoved { name, .. } => records.delete(Interface::KIND, name.as_str()),
         _ => Ok(()),
     }
 }

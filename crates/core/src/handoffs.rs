@@ -149,6 +149,7 @@ pub(crate) fn part(
         waiters: vec![],
         leftovers: vec![],
         zones: vec![],
+        interfaces: vec![],
     };
     let mut at = 0;
     while at < going.len() {

@@ -23,6 +23,7 @@ pub mod gates;
 pub mod handoff;
 pub mod handoffs;
 pub mod id;
+pub mod interfaces;
 pub mod journal;
 pub mod key;
 pub mod landing;

@@ -12,6 +12,8 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::handoff::End;
 use crate::id::{ClaimId, HandoffId, LandingId, NoticeId, SessionId, SuggestionId, TaskId, Token};
+use crate::interfaces::FileChange;
+use crate::key::Key;
 use crate::landing;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
@@ -113,6 +115,10 @@ pub enum News {
         /// The first of them in words.
         first: String,
     },
+    /// What you build on, or have read, is called in another way now.
+    InterfaceChanged { interface: Key, by: Holder, files: Vec<FileChange> },
+    /// An interface is yours to keep.
+    InterfaceGiven { interface: Key, by: Holder },
     /// What you divided can go on.
     Joined { task: TaskId, title: String, why: String },
 }

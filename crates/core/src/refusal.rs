@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Holder;
 use crate::gates;
 use crate::id::{ClaimId, SessionId, Token};
+use crate::interfaces;
+use crate::key::Key;
 use crate::resource::{self, Resource};
 use crate::serial::Unlanded;
 use crate::tasks;
@@ -46,6 +48,9 @@ pub struct Held {
     /// A serial zone that is held until this has landed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlanded: Option<Unlanded>,
+    /// It belongs to this interface: only its owner changes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<Key>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +127,8 @@ pub enum Refusal {
     Deploy(Box<deploys::Refused>),
     #[error(transparent)] // As above.
     Once(Box<once::Refused>),
+    #[error(transparent)] // As above.
+    Interface(Box<interfaces::refused::Refused>),
 
     #[error("the store could not be read")]
     Unreadable(#[from] Unreadable),
@@ -173,6 +180,7 @@ impl Refusal {
             Self::Once(refused) => refused.class(),
             Self::Deploy(refused) => refused.class(),
             Self::Tree(refused) => refused.class(),
+            Self::Interface(refused) => refused.class(),
             Self::Unreadable(_) | Self::Unobserved { .. } => Class::Unanswered,
             _ => Class::Refused,
         }
@@ -217,6 +225,7 @@ impl Refusal {
             Self::Once(refused) => refused.code(),
             Self::Deploy(refused) => refused.code(),
             Self::Tree(refused) => refused.code(),
+            Self::Interface(refused) => refused.code(),
             Self::Unreadable(_) => "unreadable",
         }
     }

@@ -10,6 +10,7 @@ use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode};
 use crate::context::{Context, Life, Proof, Sighting};
 use crate::event::{EndOfClaim, Event};
 use crate::id::ClaimId;
+use crate::interfaces::Interface;
 use crate::notices::{self, Notice};
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
@@ -198,6 +199,8 @@ pub struct Scene {
     pub leftovers: Vec<Leftover>,
     /// Serial zones that are bound to a branch.
     pub zones: Vec<ZoneHold>,
+    /// What others build on among them.
+    pub interfaces: Vec<Interface>,
 }
 
 impl Scene {
@@ -247,6 +250,7 @@ impl Scene {
             waiters: Vec::new(),
             leftovers: Vec::new(),
             zones: Vec::new(),
+            interfaces: Vec::new(),
         };
         let mut seen = BTreeSet::new();
         for row in answers[head..].iter().flatten() {
@@ -257,6 +261,7 @@ impl Scene {
                 Claim::KIND => scene.claims.push(parse(&row.body)?),
                 Waiter::KIND => scene.waiters.push(parse(&row.body)?),
                 ZoneHold::KIND => scene.zones.push(parse(&row.body)?),
+                Interface::KIND => scene.interfaces.push(parse(&row.body)?),
                 Leftover::KIND => scene.leftovers.push(parse(&row.body)?),
                 _ => {}
             }
@@ -493,6 +498,7 @@ impl Held {
             busy: claim.busy_until.is_some_and(|until| until > claim.expires_at),
             idle_dirty,
             unlanded: None,
+            interface: None,
         }
     }
 }

@@ -195,6 +195,7 @@ impl ZoneHold {
             busy: false,
             idle_dirty: false,
             unlanded: Some(Unlanded { branch: self.branch.clone(), task: self.task.clone() }),
+            interface: None,
         }
     }
 

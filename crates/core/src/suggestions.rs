@@ -11,6 +11,7 @@ use crate::claim::{Claim, Holder};
 use crate::context::Context;
 use crate::event::{EndOfClaim, Event};
 use crate::id::{ClaimId, Fresh, NoticeId, SuggestionId, TaskId, TreeId};
+use crate::interfaces;
 use crate::notices::{News, Notice};
 use crate::patch::{self, Malformed};
 use crate::refusal::Refusal;
@@ -206,10 +207,10 @@ pub fn suggest(
     };
     let mut holding = scene.claims.iter().filter(holds);
     let Some(claim) = holding.clone().find(|claim| claim.hold.holder.competes_with(&by)) else {
-        return Err(match holding.next() {
-            Some(_) => Refused::Own { path }.into(),
-            None => Refused::NotHeld { path }.into(),
-        });
+        if holding.next().is_some() {
+            return Err(Refused::Own { path }.into());
+        }
+        return to_keeper(view, &scene, request, &outline, &by, context);
     };
     let to = claim.hold.holder.clone();
     if claim.suggestions >= PER_CLAIM_MAX {
@@ -240,6 +241,53 @@ pub fn suggest(
     let mut events = vec![Event::SuggestionMade { suggestion }, notice(&to, news, 0, context)];
     events.extend(caller.activity(context, &[]));
     Ok((events, answer))
+}
+
+/// Nobody holds it, but somebody keeps it as an interface: that one is told, and since there is no
+/// claim whose end would make a task of it, it becomes one at once.
+fn to_keeper(
+    view: &dyn View,
+    scene: &Scene,
+    request: &Request,
+    outline: &patch::Outline,
+    by: &Holder,
+    context: &Context,
+) -> Result<(Vec<Event>, Told), Refusal> {
+    let caller = scene.caller.as_ref().ok_or(Refusal::NoSession)?;
+    let path = request.path.clone();
+    let kept = interfaces::reached(scene, std::slice::from_ref(&path)).next();
+    let Some((interface, ..)) = kept else {
+        return Err(Refused::NotHeld { path }.into());
+    };
+    let to = interface.owner.clone();
+    if to.session == by.session {
+        return Err(Refused::Own { path }.into());
+    }
+    let mut suggestion = Suggestion {
+        suggestion: SuggestionId::fresh(&context.fresh, 0),
+        path: path.clone(),
+        patch: request.patch.clone(),
+        strip: outline.strip,
+        added: outline.added,
+        removed: outline.removed,
+        why: request.why.clone(),
+        by: by.clone(),
+        at: context.now,
+        to: to.clone(),
+        tree: caller.session.tree.clone(),
+        claim: ClaimId(String::new()),
+        answer: Answer::Open,
+    };
+    let mut events = vec![Event::SuggestionMade { suggestion: suggestion.clone() }];
+    let [task, filed] = file(view, &suggestion, 1, context)?;
+    if let Event::SuggestionAnswered { answer, .. } = &filed {
+        suggestion.answer = answer.clone();
+    }
+    let (id, why) = (suggestion.suggestion.clone(), suggestion.why.clone());
+    let news = News::Suggested { suggestion: id, by: by.clone(), path, why };
+    events.extend([task, filed, notice(&to, news, 0, context)]);
+    events.extend(caller.activity(context, &[]));
+    Ok((events, told(&suggestion, caller.notices.clone())))
 }
 
 fn read_patch(path: &Resource, patch: &str) -> Result<patch::Outline, Refusal> {

@@ -53,6 +53,7 @@ pub const KINDS: &[Kind] = &[
     crate::trust::Trust::KIND,
     waiting::Waiter::KIND,
     crate::serial::ZoneHold::KIND,
+    crate::interfaces::Interface::KIND,
     crate::zones::Policy::KIND,
 ];
 
@@ -150,6 +151,7 @@ pub fn index_entries(kind: Kind, body: &str) -> Result<Vec<(Index, String)>, Unr
         landing::Landing::KIND => of::<landing::Landing>(body),
         Lost::KIND => of::<Lost>(body),
         crate::serial::ZoneHold::KIND => of::<crate::serial::ZoneHold>(body),
+        crate::interfaces::Interface::KIND => of::<crate::interfaces::Interface>(body),
         waiting::Waiter::KIND => of::<waiting::Waiter>(body),
         _ => Ok(Vec::new()),
     }

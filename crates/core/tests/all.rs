@@ -19,6 +19,7 @@ mod gates;
 mod handoff_events;
 mod handoff_model;
 mod handoffs;
+mod interfaces;
 mod landings;
 mod lessons;
 mod messages;

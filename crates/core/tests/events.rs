@@ -295,6 +295,7 @@ fn every_kind() -> Vec<Event> {
     events.extend(crate::trees::samples());
     events.extend(crate::deploys::samples(&holder()));
     events.extend(crate::landings::events());
+    events.extend(crate::interfaces::samples(&holder()));
     events
 }
 

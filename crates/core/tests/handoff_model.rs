@@ -332,6 +332,7 @@ impl Ledger {
             waiters: vec![],
             leftovers: vec![],
             zones: vec![],
+            interfaces: vec![],
         };
         for (at, one) in claims.iter().enumerate() {
             for two in &claims[at + 1..] {

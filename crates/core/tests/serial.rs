@@ -6,6 +6,7 @@ use baton_core::claims::{Answer, take};
 use baton_core::context::Context;
 use baton_core::refusal::{Held, Refusal};
 use baton_core::serial::{self, Standing, Whereabouts};
+use baton_core::view::Record;
 use baton_core::zones::Rule;
 
 use crate::world::{World, resource, resources};
@@ -24,7 +25,7 @@ fn standing(world: &mut World, who: &str, branch: &str, unlanded: Option<bool>) 
     context.observed.standing =
         Whereabouts::On(Standing { branch: branch.to_owned(), clone: "here".to_owned() });
     let bound = serial::all(&world.store).unwrap();
-    let seen = bound.iter().filter_map(|hold| Some((hold.zone.index_value(), unlanded?)));
+    let seen = bound.iter().filter_map(|hold| Some((hold.key(), unlanded?)));
     context.observed.zones = seen.collect();
     context
 }

@@ -15,6 +15,7 @@ pub mod conflicts;
 pub mod deploys;
 pub mod gates;
 pub mod handoffs;
+pub mod interfaces;
 pub mod landings;
 pub mod reviews;
 pub mod shared;

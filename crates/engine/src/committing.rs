@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::commits as api;
 use crate::failure::Failure;
 use crate::git::{self, Entry, Git, Oid, Own};
+use crate::interfaces;
 use crate::landing;
 use crate::place::GitDirs;
 use crate::place::head::Head;
@@ -123,6 +124,8 @@ pub fn commit(
     for _ in 0..ROUNDS_MAX {
         if let Some(mut reply) = job.round(&dirs, &retry)? {
             reply.repaired = repaired;
+            // The commit stands, whether or not others can be told of it now.
+            let _ = interfaces::look(job.workspace, actor, &reply.committed.made.paths);
             return Ok(reply);
         }
     }

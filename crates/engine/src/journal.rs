@@ -419,6 +419,17 @@ fn concerns_of_work(event: &Event) -> (Vec<&SessionId>, Vec<&Resource>) {
             (gate.opened_by.iter().map(|by| &by.session).collect(), Vec::new())
         }
         Event::VoteCast { vote, .. } => (vec![&vote.by.session], Vec::new()),
+        Event::InterfaceAdded { interface } => {
+            (vec![&interface.owner.session], interface.files.iter().collect())
+        }
+        Event::InterfaceUsed { user, .. } => (vec![&user.session], Vec::new()),
+        Event::InterfaceChanged { changed } => {
+            let files = changed.change.files.iter().map(|file| &file.path).collect();
+            (vec![&changed.change.by.session], files)
+        }
+        Event::InterfaceGiven { given } => {
+            (vec![&given.from.session, &given.to.session], Vec::new())
+        }
         _ => (Vec::new(), Vec::new()),
     }
 }
@@ -431,6 +442,9 @@ fn told_of(news: &News) -> (Option<&SessionId>, &[Resource]) {
         News::Offered { by, .. } => (Some(&by.session), &[]),
         News::OfferEnded { end, .. } => (ended_by(end).pop(), &[]),
         News::TaskMoved { by, .. } => (by.as_ref().map(|by| &by.session), &[]),
+        News::InterfaceChanged { by, .. } | News::InterfaceGiven { by, .. } => {
+            (Some(&by.session), &[])
+        }
         News::ReviewOver { .. }
         | News::Joined { .. }
         | News::LandingOver { .. }

@@ -26,6 +26,7 @@ pub mod gating;
 pub mod git;
 pub mod handing;
 pub mod import;
+pub mod interfaces;
 pub mod journal;
 pub mod known;
 pub mod landing;

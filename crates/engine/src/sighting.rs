@@ -141,6 +141,8 @@ pub fn clear_the_way(
                 let holder = &held.holder.session;
                 bury(workspace, holder)? || hang_up(workspace, holder)? || settle(workspace, claim)?
             }
+            // Who keeps an interface keeps it while it lives.
+            (None, false) if held.interface.is_some() => bury(workspace, &held.holder.session)?,
             (None, false) => false,
         };
         seen.push(held.holder.session.clone());

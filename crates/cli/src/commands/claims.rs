@@ -65,6 +65,11 @@ pub(super) fn granted_words(granted: &Granted, colour: bool) -> String {
     for left in &granted.left_behind {
         text.push_str(&left_words(left, colour));
     }
+    for name in &granted.interfaces {
+        let note = paint("note", Paint::Yellow, colour);
+        let name = shown(name.as_str());
+        let _ = writeln!(text, "{note}: you keep the interface {name} now: its owner is gone");
+    }
     text.push_str(&notices_words(&granted.notices, colour));
     text
 }

@@ -18,7 +18,7 @@ use baton_engine::doors::{self, Admitted, Visitor, after, list, reads, shell, st
 use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, place, priming};
+use baton_engine::{api, interfaces, place, priming};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -131,6 +131,7 @@ impl Door<'_> {
                 let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
                 reads::remember(self.workspace, actor, &self.payload.cwd, &paths);
                 after::edited(self.workspace, actor, &self.payload.cwd, targets);
+                interfaces::edited(self.workspace, actor, &self.payload.cwd, &paths)?;
                 Ok(Answer::Silent)
             }
             Event::Before(Tool::Shell(line)) => self.before_line(actor, line),

@@ -20,7 +20,7 @@ use baton_engine::doors::turn::Turn;
 use crate::commands::sync::touch_words;
 use crate::news::notices_words;
 use crate::render::{self, shown};
-use crate::words::{Problem, held_sentence, role_next, role_sentence, word};
+use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence, word};
 
 /// Findings that one answer spells out.
 const FINDINGS_MAX: usize = 5;
@@ -74,6 +74,11 @@ fn stopped_sentence(finding: &Finding) -> String {
     let path = finding.resource.to_string();
     let (what, given) = (shown(&path), word(&path));
     match (finding.because, finding.held.first()) {
+        (Because::Held, Some(held)) if held.interface.is_some() => format!(
+            "{}. Nothing was changed; do not go around this. You can: {}.",
+            held_sentence(held),
+            held_next(held)
+        ),
         (Because::Held, Some(held)) => format!(
             "{}. Nothing was changed; do not go around this. You can work on something else now \
              (baton task ready), wait for it (baton claim {given} --wait 10m), ask for it (baton \
@@ -146,6 +151,14 @@ pub(crate) fn remarks(judged: &Judged) -> String {
         );
     }
     if let Some(granted) = &judged.granted {
+        for name in &granted.interfaces {
+            let _ = writeln!(
+                text,
+                "Baton: others build on this: it is the interface {}, and you keep it now, since \
+                 its owner is gone. They are told what you change of it.",
+                shown(name.as_str())
+            );
+        }
         for held in &granted.elsewhere {
             let _ = writeln!(
                 text,

@@ -12,6 +12,7 @@ use crate::claim::{self, Claim, Holder};
 use crate::context::{Actor, Context};
 use crate::event::{EndOfClaim, Event, Renewal};
 use crate::id::{ClaimId, SessionId, Token};
+use crate::interfaces;
 use crate::notices::{News, Notice};
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
@@ -349,6 +350,16 @@ pub fn ask(
         let news = News::Asked { by, resources: vec![bound.zone], why };
         events.push(notice_to(&bound.holder, news, context, events.len()));
         asked.push(bound.holder);
+    }
+    // So is what others build on.
+    for (interface, _, file) in interfaces::reached(&scene, resources) {
+        if asked.contains(&interface.owner) || !by.competes_with(&interface.owner) {
+            continue;
+        }
+        let (by, why) = (by.clone(), why.to_owned());
+        let news = News::Asked { by, resources: vec![file.clone()], why };
+        events.push(notice_to(&interface.owner, news, context, events.len()));
+        asked.push(interface.owner.clone());
     }
     if asked.is_empty() {
         let resource = resources[0].to_string();

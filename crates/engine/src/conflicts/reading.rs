@@ -67,6 +67,7 @@ pub(super) struct Function {
     pub(super) parameters: Vec<Parameter>,
     /// Counted from 1.
     pub(super) line: usize,
+    pub(super) last_line: usize,
     /// Its tokens without names of variables, for telling copies.
     pub(super) shape: Vec<u64>,
     /// Everything in it, for telling whether two are the same.
@@ -222,6 +223,7 @@ impl<'t> Reader<'t> {
             container,
             parameters: self.parameters(inner),
             line: node.start_position().row + 1,
+            last_line: node.end_position().row + 1,
             empty: body.is_some_and(|body| self.is_empty(body)),
             declared: body.is_none(),
             shape,

@@ -6,8 +6,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::reading::{self, Function, Parameter};
+use super::lines;
+use super::reading::{self, Function, Parameter, Tongue};
 use super::sides::takes_the_same;
+
+/// Lines that begin so say nothing to whoever builds on a file.
+const BESIDE: [&str; 8] = ["//", "#", "/*", "*", "use ", "import ", "from ", "package "];
 
 /// The functions that differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +78,38 @@ impl Changes {
     }
 }
 
+/// How the functions of a text are called; nothing of a language that is not known here.
+pub fn surface(path: &str, text: &str) -> Option<Vec<String>> {
+    Tongue::of(path)?;
+    Some(reading::read(path, text).functions.iter().map(signature).collect())
+}
+
+/// How many lines outside functions differ: types, constants, routes. Where the language is not
+/// known, all lines count. Comments, empty lines and what is only imported do not.
+pub fn lines_outside(path: &str, before: &str, after: &str) -> usize {
+    let outside = |text| {
+        let known = Tongue::of(path).is_some();
+        let functions = reading::read(path, text).functions;
+        let within = |number: usize| {
+            functions.iter().any(|one| one.line <= number && number <= one.last_line)
+        };
+        let told = |line: &str| {
+            !known || !line.is_empty() && !BESIDE.iter().any(|one| line.starts_with(one))
+        };
+        let lines = lines::split(text).into_iter().zip(1..);
+        let mut kept: Vec<&str> = Vec::new();
+        for (line, number) in lines {
+            let line = line.trim();
+            if told(line) && !within(number) {
+                kept.push(line);
+            }
+        }
+        kept
+    };
+    let hunks = lines::diff(&outside(before), &outside(after));
+    hunks.iter().map(|hunk| hunk.before.len().max(hunk.after.len())).sum()
+}
+
 fn signature(function: &Function) -> String {
     let one = |parameter: &Parameter| match parameter.kind.as_str() {
         "" => parameter.name.clone(),
@@ -102,5 +138,18 @@ mod tests {
         assert!(changes.at_the_surface());
         assert!(Changes::between("src/a.rs", before, before).is_empty());
         assert!(Changes::between("notes.txt", before, after).is_empty());
+        assert_eq!(surface("src/a.rs", before).unwrap()[0], "a(x: u8)");
+        assert!(surface("notes.txt", before).is_none());
+    }
+
+    #[test]
+    fn lines_outside_functions_count_where_they_say_something() {
+        let before = "use a;\n// one\npub struct S {\n    a: u8,\n}\nfn f() {\n    one();\n}\n";
+        let same = "use b;\n\n// two\npub struct S {\n    a: u8,\n}\n\nfn f() {\n    two();\n}\n";
+        assert_eq!(lines_outside("src/a.rs", before, same), 0);
+        let field = before.replace("a: u8,", "a: u16,\n    b: u8,");
+        assert_eq!(lines_outside("src/a.rs", before, &field), 2);
+        assert_eq!(lines_outside("a.proto", "one\ntwo\n", "one\n2\n"), 1);
+        assert_eq!(lines_outside("a.proto", "one\n", "one\n\n"), 1);
     }
 }

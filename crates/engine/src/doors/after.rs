@@ -22,6 +22,7 @@ use super::reads;
 use crate::checking;
 use crate::failure::Failure;
 use crate::git::Git;
+use crate::interfaces;
 use crate::workspace::Workspace;
 
 /// More changed files than this are a checkout or a build, and are not claimed one by one.
@@ -62,6 +63,7 @@ pub fn after(
         .map(|target| target.path)
         .collect();
     reads::remember(workspace, actor, cwd, &written);
+    interfaces::edited(workspace, actor, cwd, &written)?;
     let activity = Activity::here(&workspace.place, &workspace.tree, actor);
     let Some(me) = actor.session.clone().filter(|_| !deeds.harmless) else {
         return Ok(compared);
@@ -124,6 +126,10 @@ fn judge(
         .collect();
     if unexplained.is_empty() {
         return Ok(());
+    }
+    // Where others ran too, whose it is will be seen when it is committed.
+    if !others_ran {
+        interfaces::look(workspace, actor, &unexplained)?;
     }
     let checked = checking::judge(workspace, actor, &unexplained, None)?;
     let root = workspace.place.root.clone();

@@ -17,6 +17,7 @@ use super::traces::Trace;
 use crate::conflicts::Changes;
 use crate::failure::Failure;
 use crate::listing::{self, What};
+use crate::place::Place;
 use crate::resources::{literal, path_on_disk};
 use crate::workspace::Workspace;
 
@@ -131,7 +132,7 @@ fn known(trace: &Trace) -> BTreeMap<String, String> {
 }
 
 /// The mark of a text.
-pub(super) fn mark(bytes: &[u8]) -> String {
+pub(crate) fn mark(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..32].to_owned()
 }
 
@@ -175,4 +176,9 @@ fn last_other(
         .into_iter()
         .filter(|one| matches!(one.what, What::Claimed { .. }) && one.session != *me);
     Ok(claimed.max_by_key(|one| one.position).map(|one| one.name))
+}
+
+/// What a session last knew of a path in the tree.
+pub(crate) fn known_mark(place: &Place, session: &SessionId, path: &str) -> Option<String> {
+    known(&Trace::of_session(place, session, "reads")).remove(path)
 }

@@ -28,6 +28,7 @@ use crate::config;
 use crate::conflicts;
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
+use crate::interfaces;
 use crate::workspace::Workspace;
 
 /// How many landings one round looks at.
@@ -477,9 +478,7 @@ impl Run<'_> {
                 may_stop(self.workspace, "land-seen");
                 self.landed()?;
                 may_stop(self.workspace, "land-kept");
-                // What others have in their trees meets something new. Whoever is concerned is
-                // told; that it cannot be looked at now does not undo the landing.
-                let _ = conflicts::after_landing(self.workspace, self.actor);
+                self.tell_others(&from, &to, &entries[landed..good]);
                 Ok(Round::Moved)
             }
             Moved::Elsewhere => {
@@ -495,6 +494,18 @@ impl Run<'_> {
                 Ok(Round::Idle)
             }
         }
+    }
+
+    /// What others have in their trees meets something new, and what they build on may have
+    /// changed. Whoever is concerned is told; that it cannot be looked at now does not undo the
+    /// landing.
+    fn tell_others(&mut self, from: &Oid, to: &Oid, landed: &[Entry]) {
+        let _ = conflicts::after_landing(self.workspace, self.actor);
+        let by = |path: &str| {
+            let changes = |one: &&Entry| one.landing.paths.iter().any(|own| own == path);
+            landed.iter().rfind(changes).map(|entry| entry.landing.by.clone())
+        };
+        let _ = interfaces::landed(self.workspace, self.actor, &self.git, (from, to), &by);
     }
 
     /// A rule said no at the last moment: claims changed, or what was checked is not what stands

@@ -15,6 +15,7 @@ use crate::render::{Paint, counted, paint, resources, shown};
 mod deploys;
 mod gates;
 mod handoffs;
+mod interfaces;
 mod landings;
 mod notices;
 mod parts;
@@ -50,6 +51,7 @@ fn sentence(told: &Told, colour: bool) -> String {
     match event.room() {
         Room::Session => of_session(told, event, &who),
         Room::Claim => of_claim(told, event, &actor, &who),
+        Room::Interface => interfaces::sentence(event, &who),
         Room::Waiting => notices::sentence(told, event, &actor, &who),
         Room::Task => tasks::sentence(event, &actor, &who),
         Room::Part => parts::sentence(event, &actor, &who),

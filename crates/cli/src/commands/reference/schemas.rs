@@ -168,6 +168,10 @@ fn shared(generator: &mut SchemaGenerator) -> Value {
         "sync": generator.subschema_for::<baton_engine::syncing::Synced>(),
         "suggestions": generator.subschema_for::<Suggestions>(),
         "suggestion show": generator.subschema_for::<Suggestion>(),
+        "interface add, use, remove, give":
+            generator.subschema_for::<baton_core::interfaces::Told>(),
+        "interface list": generator.subschema_for::<baton_engine::interfaces::Interfaces>(),
+        "interface show": generator.subschema_for::<baton_engine::interfaces::Shown>(),
         "once": generator.subschema_for::<crate::commands::once::Reply>(),
         "note": generator.subschema_for::<Noted>(),
         "notes": generator.subschema_for::<Notes>(),

@@ -6,7 +6,7 @@ use baton_core::event::{EndOfWait, Event};
 use baton_core::notices::News;
 use baton_engine::journal::Told;
 
-use super::{Naming, because, suggestions, time};
+use super::{Naming, because, interfaces, suggestions, time};
 use crate::render::{counted, resources, shown};
 
 pub(super) fn sentence(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String {
@@ -30,7 +30,7 @@ pub(super) fn sentence(told: &Told, event: &Event, actor: &str, who: Naming<'_>)
         Event::NoticeSent { notice } => note(&notice.news, &who(told.name(&notice.to)), who),
         Event::NoticesDropped { notices } => {
             let count = counted(notices.len() as u64, "note", "notes");
-            format!("{actor} dropped {count} for a session that does not come back")
+            format!("{actor} dropped {count} that need not be told any more")
         }
         Event::NoticesTold { notices } => {
             format!("{actor} was told {}", counted(notices.len() as u64, "note", "notes"))
@@ -69,6 +69,9 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
         }
         News::Suggested { .. } | News::SuggestionAnswered { .. } => {
             suggestions::note(news, to, who)
+        }
+        News::InterfaceChanged { .. } | News::InterfaceGiven { .. } => {
+            interfaces::note(news, to, who)
         }
         News::LandingOver { landing, state, .. } => {
             format!("a note for {to}: {landing} is {}", state.name())

@@ -208,6 +208,7 @@ fn s20_every_kind_has_words_and_nothing_in_them_acts() {
         ("handoffs", handoffs::samples()),
         ("gates", gates::samples()),
         ("suggestions", suggestions::samples()),
+        ("interfaces", interfaces::samples()),
         ("trees", trees::samples()),
         ("landings", landings::samples()),
         ("deploys", deploys::samples()),
