@@ -32,7 +32,9 @@ pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod reference;
 pub(crate) mod rescue;
+pub(crate) mod sandbox;
 pub(crate) mod session;
+pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod store;
@@ -70,6 +72,11 @@ fn serve(command: Command, common: &Common) -> Outcome {
         Command::State(wanted) => state::run(common, &wanted),
         Command::Once(wanted) => once::run(common, &wanted),
         Command::OnceCommand(wanted) => once::become_command(&wanted),
+        Command::Sandbox(wanted) => sandbox::run(common, &wanted),
+        Command::SandboxCommand(wanted) => sandbox::become_command(&wanted),
+        Command::SandboxCall(wanted) => sandbox::become_call(&wanted),
+        Command::Start(wanted) => start::run(common, &wanted),
+        Command::StartClient(wanted) => sandbox::become_client(&wanted),
         Command::Suggest(wanted) => suggestions::suggest(&mut Desk::open_to_act(common)?, wanted),
         Command::Suggestions(wanted) => {
             suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)

@@ -16,6 +16,7 @@ mod deploys;
 mod evidence;
 mod handoffs;
 mod landings;
+mod sandboxes;
 mod syncs;
 mod tasks;
 pub(crate) use gates::decision_words;
@@ -97,6 +98,7 @@ impl From<Failure> for Problem {
             }
             Failure::Archive(error) => archive_words(error),
             Failure::Export(error) => export_words(error),
+            Failure::Sandbox(error) => sandboxes::of(error),
             Failure::Config { path, line, detail } => (
                 "bad_config",
                 match line {

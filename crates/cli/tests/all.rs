@@ -55,6 +55,8 @@ mod reference;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
+mod sandbox;
+#[cfg(test)]
 mod serial;
 #[cfg(test)]
 mod sessions;
@@ -62,6 +64,8 @@ mod sessions;
 mod shared_store;
 #[cfg(test)]
 mod splits;
+#[cfg(test)]
+mod start;
 #[cfg(test)]
 mod state;
 #[cfg(test)]

@@ -81,6 +81,24 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     Ok(Admitted { actor, begun: Some(begun) })
 }
 
+/// Who comes out of a sandbox: its session, whatever id its client says. That id becomes an alias
+/// where the session has none yet; nobody is begun.
+pub fn admit_bound(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitted, Failure> {
+    let hints = Hints {
+        environment: visitor.credential.map(str::to_owned),
+        agent: visitor.agent.map(str::to_owned),
+        ..Hints::default()
+    };
+    let actor = whoami::actor(workspace, &hints)?;
+    let Some(session) = actor.session.clone() else {
+        return Err(baton_core::refusal::Refusal::NoSession.into());
+    };
+    if known(workspace, &client_alias(visitor.client, visitor.id))? != Some(session) {
+        bind(workspace, visitor)?;
+    }
+    Ok(Admitted { actor, begun: None })
+}
+
 /// The live session behind an alias. One that ended may be taken up again only by `begin`.
 fn known(workspace: &mut Workspace, key: &str) -> Result<Option<SessionId>, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| {

@@ -12,10 +12,10 @@ use std::time::Duration;
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
 use baton_engine::doors::edit::{Target, edit};
-use baton_engine::doors::{self, Visitor, after, reads, shell, stop};
+use baton_engine::doors::{self, Admitted, Visitor, after, reads, shell, stop};
 use baton_engine::failure::Failure;
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, handing, place, priming, sessions};
+use baton_engine::{api, handing, place, priming, sandbox, sessions, starting};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -88,10 +88,27 @@ fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
         Event::SessionStart { .. } => door.session_start(&visitor),
         Event::SessionEnd => door.session_end(&visitor),
         _ => {
-            let actor = doors::admit(door.workspace, &visitor)?.actor;
+            let actor = admit(door.workspace, &visitor)?.actor;
             let answer = door.act(&actor)?;
             Ok(door.heard(&actor, answer))
         }
+    }
+}
+
+/// Whether somebody started the client for this very session, and ends it.
+fn launched(actor: &Actor) -> bool {
+    let said = |name: &str| std::env::var(name).unwrap_or_default();
+    let session = actor.session.as_ref().map_or("", |session| session.as_str());
+    !said(sandbox::BOUND_VARIABLE).is_empty()
+        || !said(starting::VARIABLE).is_empty()
+            && said("BATON_SESSION").split('.').next() == Some(session)
+}
+
+/// A call from inside a sandbox is its session's, whatever the payload says.
+fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitted, Failure> {
+    match std::env::var_os(sandbox::BOUND_VARIABLE) {
+        Some(_) => doors::admit_bound(workspace, visitor),
+        None => doors::admit(workspace, visitor),
     }
 }
 
@@ -191,7 +208,7 @@ impl Door<'_> {
     }
 
     fn session_start(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
-        let admitted = doors::admit(self.workspace, visitor)?;
+        let admitted = admit(self.workspace, visitor)?;
         if let Some(begun) = &admitted.begun {
             export(&begun.credential);
         }
@@ -201,11 +218,15 @@ impl Door<'_> {
 
     /// The session ends, and what it held waits a while for its return.
     fn session_end(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
-        let admitted = doors::admit(self.workspace, visitor)?;
+        let admitted = admit(self.workspace, visitor)?;
         if admitted.begun.is_some() {
             return Ok(Answer::Silent);
         }
         self.checkpoint(&admitted.actor)?;
+        // Whoever started the client ends its session, when the client itself has ended.
+        if launched(&admitted.actor) {
+            return Ok(Answer::Silent);
+        }
         let wanted = api::SessionEnd {
             grace: Some(baton_core::sessions::GRACE),
             ..api::SessionEnd::default()

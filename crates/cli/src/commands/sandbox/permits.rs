@@ -1,0 +1,188 @@
+//! What may be asked for from inside a sandbox.
+//!
+//! Owns the one list. Nothing on it writes at a path of the caller's choosing, runs a command of
+//! the caller's outside, or decides what a person decides. Invariant: a new command is on neither
+//! side by accident, because the compiler asks for it here.
+
+use std::ffi::OsString;
+
+use baton_engine::sandbox::{Judge, May, Permit, Said};
+
+use crate::arguments::{self, Command, Said as Parsed};
+use crate::commands::gate::Gate;
+use crate::commands::handoff::Handoff;
+use crate::commands::policy::Policy;
+use crate::commands::queue::Queue;
+use crate::commands::rescue::Rescue;
+use crate::commands::session::Session;
+use crate::commands::store::Store;
+use crate::commands::suggestions::OneSuggestion;
+use crate::commands::task::Task;
+use crate::commands::worktree::Worktree;
+use crate::words::Problem;
+use serde_json::json;
+
+/// These say who acts; inside, that is settled.
+const OF_OTHERS: [&str; 2] = ["--session", "--person-token"];
+
+/// The role that is held.
+#[derive(Debug)]
+pub(crate) struct Role {
+    pub(crate) name: String,
+    pub(crate) may: May,
+}
+
+impl Judge for Role {
+    fn judge(&self, words: &[OsString]) -> Result<Permit, Said> {
+        let json = words.iter().any(|word| word == "--json");
+        let of_others = |word: &&OsString| {
+            let text = word.to_string_lossy();
+            OF_OTHERS.iter().any(|option| {
+                text.strip_prefix(option)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            })
+        };
+        let journal = words.first().is_some_and(|verb| verb == "journal");
+        if let Some(word) = words.iter().take_while(|word| *word != "--").find(of_others)
+            && !(journal && !word.to_string_lossy().starts_with("--person"))
+        {
+            return Err(self.refused(&format!("{} is not for you", word.to_string_lossy()), json));
+        }
+        let line = [OsString::from("baton")].into_iter().chain(words.iter().cloned());
+        match arguments::parse(line) {
+            Ok(line) => permit(&line.command, self.may).map_err(|why| self.refused(why, json)),
+            // Help, or a mistake: the command says so itself.
+            Err(Parsed::Text(_) | Parsed::Mistake { .. }) => Ok(Permit::Plain),
+        }
+    }
+}
+
+impl Role {
+    fn refused(&self, why: &str, json: bool) -> Said {
+        let problem = Problem {
+            exit: 1,
+            code: "sandboxed",
+            message: format!(
+                "{why} inside the sandbox of role {}",
+                crate::render::shown(&self.name)
+            ),
+            next: "leave it to a person or a session outside, and go on with something else".into(),
+            details: json!({}),
+        };
+        Said {
+            out: if json { format!("{}\n", problem.document()) } else { String::new() },
+            err: format!("refused: {}\nnext: {}\n", problem.message, problem.next),
+            code: problem.exit,
+        }
+    }
+}
+
+const PERSON: &str = "this is a person's to decide: it is not done";
+const ELSEWHERE: &str = "this writes or runs what you choose, outside: it is not done";
+const COMMITS: &str = "this role does not commit: it is not done";
+const LANDS: &str = "this role does not land: it is not done";
+const DEPLOYS: &str = "this role does not deploy: it is not done";
+const WRITES: &str = "this role does not write in the tree: it is not done";
+const ONE_SESSION: &str = "there is one session, which begins and ends with it: it is not done";
+
+type Judged = Result<Permit, &'static str>;
+
+fn only(may: bool, permit: Permit, why: &'static str) -> Judged {
+    if may { Ok(permit) } else { Err(why) }
+}
+
+fn permit(command: &Command, may: May) -> Judged {
+    match command {
+        Command::Status(_)
+        | Command::Claim(_)
+        | Command::Release(_)
+        | Command::Check(_)
+        | Command::Why { .. }
+        | Command::Claims(_)
+        | Command::Renew(_)
+        | Command::Ask(_)
+        | Command::Vote(_)
+        | Command::Votes { .. }
+        | Command::State(_)
+        | Command::Suggest(_)
+        | Command::Suggestions(_)
+        | Command::Conflicts(_)
+        | Command::Note(_)
+        | Command::Notes(_)
+        | Command::NextNumber(_)
+        | Command::Prime
+        | Command::Hook(_)
+        | Command::Import(_)
+        | Command::Deploys(_)
+        | Command::Doctor
+        | Command::Completions { .. }
+        | Command::Man
+        | Command::Reference(_) => Ok(Permit::Plain),
+        Command::Handoff(Handoff::Accept { start: Some(_), .. }) => Err(ELSEWHERE),
+        Command::Handoff(_) => Ok(Permit::Plain),
+        Command::Task(wanted) => Ok(task(wanted)),
+        Command::Gate(wanted) => gate(wanted),
+        Command::Session(wanted) => session(wanted),
+        Command::Suggestion(OneSuggestion::Apply { .. }) => {
+            only(may.write_tree, Permit::InRepository, WRITES)
+        }
+        Command::Suggestion(_) => Ok(Permit::Plain),
+        Command::Commit(_) => only(may.commit, Permit::InRepository, COMMITS),
+        Command::Sync(wanted) if wanted.pull => only(may.commit, Permit::InRepository, COMMITS),
+        Command::Sync(_) => Ok(Permit::Plain),
+        Command::Land(_) => only(may.land, Permit::Plain, LANDS),
+        Command::Queue(Queue::List(_) | Queue::Show { .. }) => Ok(Permit::Plain),
+        Command::Queue(_) => only(may.land, Permit::Plain, LANDS),
+        Command::Deploy(_) => only(may.deploy, Permit::Plain, DEPLOYS),
+        Command::Journal(wanted) => only(wanted.only_reads(), Permit::Plain, ELSEWHERE),
+        Command::Worktree(Worktree::List) => Ok(Permit::Plain),
+        Command::Rescue(Rescue::List | Rescue::Show { .. }) => Ok(Permit::Plain),
+        Command::Store(Store::Info) => Ok(Permit::Plain),
+        Command::Policy(Policy::Show) => Ok(Permit::Plain),
+        Command::Revoke(_)
+        | Command::Person(_)
+        | Command::Policy(_)
+        | Command::Trust(_)
+        | Command::Init(_) => Err(PERSON),
+        Command::Once(_)
+        | Command::OnceCommand(_)
+        | Command::Sandbox(_)
+        | Command::SandboxCommand(_)
+        | Command::SandboxCall(_)
+        | Command::Start(_)
+        | Command::StartClient(_)
+        | Command::Worktree(_)
+        | Command::Rescue(_)
+        | Command::Export(_)
+        | Command::Store(_)
+        | Command::Demo(_)
+        | Command::DemoAgent(_)
+        | Command::DemoWorker(_) => Err(ELSEWHERE),
+    }
+}
+
+/// Checks run code of the tree, and so may what `done` asks for.
+fn task(wanted: &Task) -> Permit {
+    match wanted {
+        Task::Check(_) | Task::Done(_) => Permit::InRepository,
+        _ => Permit::Plain,
+    }
+}
+
+fn gate(wanted: &Gate) -> Judged {
+    match wanted {
+        Gate::Add(_) | Gate::List { .. } | Gate::Show { .. } | Gate::Check { .. } => {
+            Ok(Permit::Plain)
+        }
+        Gate::Approve(_) | Gate::Deny(_) | Gate::Trust { .. } => Err(PERSON),
+    }
+}
+
+fn session(wanted: &Session) -> Judged {
+    match wanted {
+        Session::List { .. } | Session::Whoami | Session::Call(_) | Session::AgentStop(_) => {
+            Ok(Permit::Plain)
+        }
+        Session::Start { .. } | Session::End(_) => Err(ONE_SESSION),
+    }
+}
