@@ -199,10 +199,6 @@ impl Sandbox {
         Ok(Self { private, broker, guard, limits: wanted.limits, spec, session })
     }
 
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
     /// The command, through a copy of ourselves that confines itself and then becomes it.
     pub fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
         let spec = serde_json::to_string(&self.spec);

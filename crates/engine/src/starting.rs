@@ -22,7 +22,7 @@ use crate::doors::stop;
 use crate::failure::Failure;
 use crate::handing::{self, Received};
 use crate::listing;
-use crate::place::Place;
+use crate::place::{GitDirs, Place};
 use crate::sessions::{self, Credentials, SeatState};
 use crate::sighting::files::tree_root;
 use crate::sighting::left_by;
@@ -89,7 +89,6 @@ pub struct Leftovers {
     /// Held, changed and in no commit.
     pub dirty: Vec<Resource>,
     /// Active, and neither reported nor offered to anybody.
-    #[schemars(with = "Vec<serde_json::Value>")]
     pub tasks: Vec<ListedTask>,
     /// What is left waits so long for its return.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +136,7 @@ pub fn begin(
     };
     match in_tree(&folder, &credentials, wish) {
         Ok((there, actor)) => {
-            let environment = environment(&there.place);
+            let environment = environment(&there.place, wish.task);
             let received = None;
             Ok(Begun { workspace: there, actor, credentials, folder, made, received, environment })
         }
@@ -158,10 +157,8 @@ pub fn begin_with_handoff(
     let (credentials, actor) = session(&mut there, wish)?;
     match handing::accept(&mut there, &actor, accept, None) {
         Ok(received) => {
-            let mut environment = environment(&there.place);
             let task = received.accepted.task.to_string();
-            environment.retain(|(name, _)| name != "BATON_TASK");
-            environment.push(("BATON_TASK".to_owned(), task));
+            let environment = environment(&there.place, Some(&task));
             let received = Some(Box::new(received));
             let (workspace, made) = (there, None);
             Ok(Begun { workspace, actor, credentials, folder, made, received, environment })
@@ -237,9 +234,17 @@ fn undone(
     failure
 }
 
-/// What the tree's own file of variables says.
-fn environment(place: &Place) -> Vec<(String, String)> {
-    let Some(git) = &place.git else { return Vec::new() };
+/// What the tree's own file of variables says, and the task.
+fn environment(place: &Place, task: Option<&str>) -> Vec<(String, String)> {
+    let mut variables = place.git.as_ref().map_or_else(Vec::new, of_tree);
+    if let Some(task) = task {
+        variables.retain(|(name, _)| name != "BATON_TASK");
+        variables.push(("BATON_TASK".to_owned(), task.to_owned()));
+    }
+    variables
+}
+
+fn of_tree(git: &GitDirs) -> Vec<(String, String)> {
     let file = git.git_dir.join(ENVIRONMENT_FILE);
     let small = std::fs::metadata(&file).is_ok_and(|file| file.len() <= ENVIRONMENT_BYTES_MAX);
     let text =

@@ -30,18 +30,7 @@ pub(crate) enum Handoff {
     /// Offer your task to others, saying what only you know
     Offer(Box<api::Offer>),
     /// Take over what is offered: the task, its claims and its tree
-    Accept {
-        #[command(flatten)]
-        wanted: api::Accept,
-        /// Start this client in its tree, as a session of its own that takes it over
-        #[arg(long, value_name = "CLIENT")]
-        start: Option<String>,
-        #[command(flatten)]
-        held: start::Held,
-        /// Words for the client itself
-        #[arg(last = true, value_name = "ARGS", requires = "start")]
-        arguments: Vec<OsString>,
-    },
+    Accept(Accepting),
     /// Say that you will not have it, or take your own offer back
     Decline(api::Decline),
     /// What is offered now, and to whom
@@ -57,13 +46,29 @@ pub(crate) enum Handoff {
     },
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Accepting {
+    #[command(flatten)]
+    wanted: api::Accept,
+    /// Start this client in its tree, as a session of its own that takes it over
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) start: Option<String>,
+    #[command(flatten)]
+    held: start::Held,
+    /// Words for the client itself
+    #[arg(last = true, value_name = "ARGS", requires = "start")]
+    arguments: Vec<OsString>,
+}
+
 pub(crate) fn run(common: &Common, command: Handoff) -> Outcome {
     match command {
         Handoff::Offer(wanted) => offer(&mut Desk::open_to_act(common)?, &wanted),
-        Handoff::Accept { wanted, start: Some(client), held, arguments } => {
+        Handoff::Accept(Accepting { wanted, start: Some(client), held, arguments }) => {
             start::with_handoff(common, &wanted, &client, &held, &arguments)
         }
-        Handoff::Accept { wanted, .. } => accept(&mut Desk::open_to_act(common)?, &wanted),
+        Handoff::Accept(Accepting { wanted, .. }) => {
+            accept(&mut Desk::open_to_act(common)?, &wanted)
+        }
         Handoff::Decline(wanted) => decline(&mut Desk::open_to_act(common)?, &wanted),
         Handoff::List(wanted) => list(&mut Desk::open(common)?, &wanted),
         Handoff::Show { handoff, markdown } => show(&mut Desk::open(common)?, &handoff, markdown),

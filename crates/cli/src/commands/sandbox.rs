@@ -88,8 +88,9 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
         best_effort: wanted.best_effort,
         credential: own.credential(),
     };
+    let opening = opening(&wanted.role, &kept.limits, wanted.net);
     let outcome = Ready::prepare(&desk.workspace, kept).and_then(|ready| {
-        remark(&opening(&wanted.role, ready.limits(), wanted.net));
+        remark(&opening);
         let mut command = ready.command(&wanted.command)?;
         command.current_dir(&folder);
         run_in_foreground(ready, command)

@@ -191,6 +191,7 @@ fn run_client(
         return Ok(sandbox::attend(&mut child, &mut signals));
     };
     let mut limits = sandbox::limits_of(role, &begun.workspace.place)?;
+    remark(&opening(role, &limits, held.net));
     limits.writable.extend(client.own_folders());
     let kept = Wanted {
         judge: Arc::new(permits::Role { name: role.clone(), may: limits.may }),
@@ -200,7 +201,6 @@ fn run_client(
         credential,
     };
     let ready = Ready::prepare(&begun.workspace, kept)?;
-    remark(&opening(role, ready.limits(), held.net));
     let mut command = ready.command(&words)?;
     surround(&mut command);
     run_in_foreground(ready, command)
@@ -233,8 +233,8 @@ fn left_words(left: &Leftovers, colour: bool) -> String {
         let what = render::resources(&left.dirty);
         let _ = writeln!(text, "  left: {what}, changed and in no commit");
         next.push(match &left.tree {
-            Some(tree) => format!("git -C {} diff", word(tree)),
-            None => "git diff".to_owned(),
+            Some(tree) => format!("git -C {} status", word(tree)),
+            None => "git status".to_owned(),
         });
     }
     for task in &left.tasks {

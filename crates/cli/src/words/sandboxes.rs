@@ -26,5 +26,10 @@ pub(super) fn of(error: &Error) -> (&'static str, String, String, Value) {
             "end this command and start it again with baton sandbox or baton start".to_owned(),
         ),
     };
-    (code, format!("{}; nothing was done", shown(&error.to_string())), next, json!({}))
+    let message = match error {
+        // Whether it was asked before that is not known.
+        Error::BrokerGone => error.to_string(),
+        error => format!("{}; nothing was started", shown(&error.to_string())),
+    };
+    (code, message, next, json!({}))
 }

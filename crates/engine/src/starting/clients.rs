@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The hidden verb of the copy that becomes a client.
@@ -22,10 +22,10 @@ pub struct Client {
     pub program: &'static str,
     /// A variable that moves its folder.
     moved_by: Option<&'static str>,
-    /// Its folders in the home; the first is made if it is not there, as the client would.
+    /// Its folders in the home, made if they are not there, as the client would.
     folders: &'static [&'static str],
-    /// Files directly in the home.
-    files: &'static [&'static str],
+    /// Opened where they are there.
+    others: &'static [&'static str],
 }
 
 const CLIENTS: [Client; 6] = [
@@ -33,29 +33,29 @@ const CLIENTS: [Client; 6] = [
         name: "claude",
         program: "claude",
         moved_by: Some("CLAUDE_CONFIG_DIR"),
-        folders: &[".claude", ".cache/claude", ".cache/claude-cli-nodejs", ".local/share/claude"],
-        files: &[".claude.json"],
+        folders: &[".claude"],
+        others: &[".claude.json", ".cache/claude-cli-nodejs", ".local/share/claude"],
     },
     Client {
         name: "codex",
         program: "codex",
         moved_by: Some("CODEX_HOME"),
-        folders: &[".codex", ".cache/codex"],
-        files: &[],
+        folders: &[".codex"],
+        others: &[],
     },
     Client {
         name: "gemini",
         program: "gemini",
         moved_by: None,
-        folders: &[".gemini", ".cache/gemini-cli"],
-        files: &[],
+        folders: &[".gemini"],
+        others: &[".cache/gemini-cli"],
     },
     Client {
         name: "cursor",
         program: "cursor-agent",
         moved_by: None,
-        folders: &[".cursor", ".config/cursor", ".local/share/cursor-agent"],
-        files: &[],
+        folders: &[".cursor"],
+        others: &[".config/cursor", ".local/share/cursor-agent"],
     },
     Client {
         name: "opencode",
@@ -67,14 +67,14 @@ const CLIENTS: [Client; 6] = [
             ".config/opencode",
             ".cache/opencode",
         ],
-        files: &[],
+        others: &[],
     },
     Client {
         name: "aider",
         program: "aider",
         moved_by: None,
-        folders: &[".aider", ".cache/aider"],
-        files: &[],
+        folders: &[".aider"],
+        others: &[".cache/aider"],
     },
 ];
 
@@ -99,17 +99,20 @@ impl Client {
 
     /// What it must write of the home to run at all.
     pub fn own_folders(&self) -> Vec<PathBuf> {
-        let moved = self.moved_by.and_then(std::env::var_os).filter(|path| !path.is_empty());
-        let mut wanted: Vec<PathBuf> = moved.iter().map(PathBuf::from).collect();
-        if let Some(home) = std::env::var_os("HOME").filter(|home| !home.is_empty()) {
-            let home = Path::new(&home);
-            wanted.extend(self.folders.iter().map(|folder| home.join(folder)));
-            wanted.extend(self.files.iter().map(|file| home.join(file)));
-        }
-        if let Some(first) = wanted.first() {
+        let set = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
+        let home = set("HOME").map(PathBuf::from);
+        let below = |names: &[&str]| -> Vec<PathBuf> {
+            home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect()
+        };
+        let mut wanted: Vec<PathBuf> = match self.moved_by.and_then(set) {
+            Some(moved) => vec![moved.into()],
+            None => below(self.folders),
+        };
+        for folder in &wanted {
             // One that cannot be made is missed by the client, which says so.
-            let _ = fs::DirBuilder::new().recursive(true).mode(0o700).create(first);
+            let _ = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         }
+        wanted.extend(below(self.others));
         wanted.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
     }
 }

@@ -118,7 +118,7 @@ fn permit(command: &Command, may: May) -> Judged {
         | Command::Completions { .. }
         | Command::Man
         | Command::Reference(_) => Ok(Permit::Plain),
-        Command::Handoff(Handoff::Accept { start: Some(_), .. }) => Err(ELSEWHERE),
+        Command::Handoff(Handoff::Accept(accepting)) if accepting.start.is_some() => Err(ELSEWHERE),
         Command::Handoff(_) => Ok(Permit::Plain),
         Command::Task(wanted) => Ok(task(wanted)),
         Command::Gate(wanted) => gate(wanted),
