@@ -253,15 +253,14 @@ fn the_keys_are_the_clients_and_baton_outlives_it() {
 fn a_handoff_is_accepted_and_continued_in_one_step() {
     Scratch::on_each_store("", |scratch| {
         let ann = scratch.session("ann");
-        scratch.acts(&ann, &["task", "add", "Parse it"]).ok();
+        scratch.acts(&ann, &["task", "add", "Parse it", "--paths", "src/a.rs"]).ok();
         let made = scratch.acts(&ann, &["worktree", "new", "--task", "t1", "--json"]).ok().json();
         let tree = made["path"].as_str().unwrap().to_owned();
         let there = |words: &[&str]| {
             let mut command = scratch.command(words);
             Said::from(command.current_dir(&tree).env("BATON_SESSION", &ann).output().unwrap())
         };
-        there(&["task", "take", "t1"]).ok();
-        there(&["claim", "src/a.rs"]).ok();
+        there(&["task", "take", "t1", "--claim"]).ok();
         let offer = [
             "handoff",
             "offer",

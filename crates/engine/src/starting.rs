@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use baton_core::claim::{self, Claim};
 use baton_core::claims::letting_go::{self, Target, Which};
 use baton_core::context::{Actor, Observed};
 use baton_core::launches;
@@ -14,6 +15,7 @@ use baton_core::resource::Resource;
 use baton_core::sessions::GRACE;
 use baton_core::time::Moment;
 use baton_core::trees::Made;
+use baton_core::view::scan;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,7 +23,6 @@ use crate::api::{self, handoffs};
 use crate::doors::stop;
 use crate::failure::Failure;
 use crate::handing::{self, Received};
-use crate::listing;
 use crate::place::{GitDirs, Place};
 use crate::sessions::{self, Credentials, SeatState};
 use crate::sighting::files::tree_root;
@@ -40,6 +41,8 @@ pub use clients::{Client, NAMES};
 
 /// Set for the client: whoever started it ends its session.
 pub const VARIABLE: &str = "BATON_LAUNCHED";
+/// No session has more.
+const CLAIMS_MAX: u32 = 10_000;
 /// Larger files of variables are not ours.
 const ENVIRONMENT_BYTES_MAX: u64 = 64 * 1024;
 
@@ -276,7 +279,7 @@ pub fn finish(begun: &mut Begun, exit_code: u8) -> Result<Leftovers, Failure> {
     }
     let found = stop::look(workspace, actor)?;
     (left.dirty, left.tasks) = (found.dirty, found.tasks);
-    left.released = release_clean(workspace, actor, &left.dirty)?;
+    left.released = release_clean(workspace, actor, &left)?;
     let waits = !(left.dirty.is_empty() && left.tasks.is_empty());
     let wanted = api::SessionEnd { grace: waits.then_some(GRACE), ..api::SessionEnd::default() };
     let ended = sessions::end(workspace, actor, &wanted, None)?;
@@ -285,22 +288,27 @@ pub fn finish(begun: &mut Begun, exit_code: u8) -> Result<Leftovers, Failure> {
     Ok(left)
 }
 
-/// Lets go of whatever has no uncommitted change. A folder or pattern with one in it is kept whole.
+/// Lets go of whatever has no uncommitted change and belongs to no task that waits. A folder or
+/// pattern with a change in it is kept whole.
 fn release_clean(
     workspace: &mut Workspace,
     actor: &Actor,
-    dirty: &[Resource],
+    left: &Leftovers,
 ) -> Result<Vec<Resource>, Failure> {
-    let root = workspace.place.root.clone();
-    let wanted = api::Claims { mine: true, path: None };
-    let mine = listing::claims(workspace, actor, &root, &wanted)?.claims;
+    let Some(session) = actor.session.clone() else { return Ok(Vec::new()) };
+    let mine: Vec<Claim> = workspace.look(actor, Observed::default(), |view, _| {
+        Ok(scan(view, claim::of_session(&session, CLAIMS_MAX))?)
+    })?;
+    let dirty = &left.dirty;
     let kept = |resource: &Resource| match resource {
         Resource::Path(pattern) if pattern.kind() == Kind::Glob => !dirty.is_empty(),
         resource => dirty.iter().any(|dirty| resource.overlaps(dirty)),
     };
+    let waits = |task: &String| left.tasks.iter().any(|one| one.task.as_str() == task);
     let clean: Vec<Resource> = mine
         .into_iter()
-        .flat_map(|claim| claim.resources)
+        .filter(|claim| !claim.task.as_ref().is_some_and(waits))
+        .flat_map(|claim| claim.hold.resources)
         .filter(|resource| !kept(resource))
         .collect();
     if clean.is_empty() {
