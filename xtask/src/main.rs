@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 mod dist;
 mod failure;
+mod fuzz;
 mod proof;
 mod reference;
 mod run;
@@ -41,6 +42,12 @@ const VERBS: &[Verb] = &[
         summary: "histories of killed processes against the journal, as long as asked",
         help: proof::SOAK_HELP,
         act: proof::soak,
+    },
+    Verb {
+        name: "fuzz",
+        summary: "spoiled payloads, patches and shell lines, as long as asked",
+        help: fuzz::HELP,
+        act: fuzz::act,
     },
     Verb {
         name: "bench",

@@ -68,6 +68,7 @@ Sessions:
   prime      What an agent must know to begin, in few words
   sandbox    Run a command that the kernel holds to its role
   hook       Judge one act of an agent; its client calls this
+  mcp        Serve agents as an MCP server; their client starts it
   person     Make a token that proves a person where there is no terminal
 
 Record:
@@ -125,6 +126,9 @@ pub(crate) struct Common {
     /// An id of this operation (UUIDv7): a retry with the same id gets the first answer again
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) op_id: Option<String>,
+    /// Where a command is served for somebody else; never typed.
+    #[arg(skip)]
+    pub(crate) counter: Option<std::rc::Rc<crate::counter::Counter>>,
 }
 
 // Deferred: a call builds the arguments of its own command only.
@@ -253,6 +257,11 @@ pub(crate) enum Command {
     Session(crate::commands::session::Session),
     /// What an agent must know to begin, in few words
     Prime,
+    /// Serve agents as an MCP server on standard input and output
+    ///
+    /// An agent's client starts it. It works in the workspace around its folder, from anywhere else
+    /// in the one named by --workspace, and ends when its input does.
+    Mcp(crate::commands::mcp::Mcp),
     /// Judge one act of an agent: its client's JSON comes in, the answer goes out
     Hook(crate::commands::hook::Hook),
     /// Prove a person where there is no terminal

@@ -23,6 +23,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod journal;
+pub(crate) mod mcp;
 pub(crate) mod notes;
 pub(crate) mod numbers;
 pub(crate) mod once;
@@ -54,7 +55,9 @@ pub(crate) fn run(line: CommandLine) -> ExitCode {
     }
 }
 
-fn serve(command: Command, common: &Common) -> Outcome {
+/// The deed of one command. With a counter in `common`, for whoever stands there.
+pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
+    sandbox::permits::demand(&command, common)?;
     match command {
         Command::Claim(wanted) => claims::claim(&mut Desk::open_to_act(common)?, &wanted),
         Command::Release(wanted) => claims::release(&mut Desk::open_to_act(common)?, &wanted),
@@ -83,6 +86,7 @@ fn serve(command: Command, common: &Common) -> Outcome {
         }
         Command::Suggestion(wanted) => suggestions::run(common, &wanted),
         Command::Hook(wanted) => hook::run(common, &wanted),
+        Command::Mcp(wanted) => mcp::run(common, &wanted),
         Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Sync(wanted) => match wanted.pull {

@@ -1,10 +1,12 @@
 //! Where a command is served: the open workspace, who acts, and how to answer.
 //!
 //! Owns output: answers go to standard output, refusals in words to standard error and, with
-//! `--json`, as the same document to standard output.
+//! `--json`, as the same document to standard output. A command that is served for somebody else
+//! has a [`Counter`] instead: nothing of it is printed, all of it is handed over.
 
 use std::io::{IsTerminal, Write};
 use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,40 +20,72 @@ use baton_engine::{notify, sessions, user_config};
 use serde::Serialize;
 
 use crate::arguments::Common;
+use crate::counter::{Counter, Lent};
 use crate::render::{Paint, colour_wanted, paint, shown};
 use crate::words::Problem;
 
 #[derive(Debug)]
-pub(crate) struct Desk {
-    /// Never closed: the end of the process does that at no cost, and nothing is lost by it, since
-    /// every commit was complete when it was answered.
-    pub(crate) workspace: ManuallyDrop<Workspace>,
+pub(crate) struct Desk<'a> {
+    pub(crate) workspace: Opened<'a>,
     pub(crate) actor: Actor,
     pub(crate) cwd: PathBuf,
     pub(crate) json: bool,
     pub(crate) operation: Option<String>,
+    /// Who is told instead of the terminal.
+    pub(crate) counter: Option<&'a Counter>,
+}
+
+/// An open workspace: this command's own, or one that outlives it.
+#[derive(Debug)]
+pub(crate) enum Opened<'a> {
+    /// Never closed: the end of the process does that at no cost, and nothing is lost by it, since
+    /// every commit was complete when it was answered.
+    Own(ManuallyDrop<Workspace>),
+    Lent(Lent<'a>),
+}
+
+impl Deref for Opened<'_> {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        match self {
+            Self::Own(workspace) => workspace,
+            Self::Lent(workspace) => workspace,
+        }
+    }
+}
+
+impl DerefMut for Opened<'_> {
+    fn deref_mut(&mut self) -> &mut Workspace {
+        match self {
+            Self::Own(workspace) => workspace,
+            Self::Lent(workspace) => workspace,
+        }
+    }
 }
 
 /// What a command says when all went well.
 pub(crate) type Outcome = Result<ExitCode, Problem>;
 
-impl Desk {
+impl<'a> Desk<'a> {
     /// For verbs that only read, which needs no session.
-    pub(crate) fn open(common: &Common) -> Result<Self, Problem> {
+    pub(crate) fn open(common: &'a Common) -> Result<Self, Problem> {
         Self::open_as(common, whoami::reader)
     }
 
     /// For verbs that act: a person at a terminal gets a session without asking.
-    pub(crate) fn open_to_act(common: &Common) -> Result<Self, Problem> {
+    pub(crate) fn open_to_act(common: &'a Common) -> Result<Self, Problem> {
         let mut desk = Self::open_as(common, whoami::actor)?;
-        sessions::person_at_terminal(&mut desk.workspace, &mut desk.actor)?;
+        if desk.counter.is_none() {
+            sessions::person_at_terminal(&mut desk.workspace, &mut desk.actor)?;
+        }
         Ok(desk)
     }
 
     /// Says when `baton.toml` of this tree is not what is in force. Never stops a command. Only to
     /// a person who looks on: agents call these verbs at every edit, and learn it from `status`.
     pub(crate) fn remark_policy(&mut self) {
-        if !std::io::stderr().is_terminal() {
+        if self.counter.is_some() || !std::io::stderr().is_terminal() {
             return;
         }
         let sentence = match policy::drift(&mut self.workspace) {
@@ -78,20 +112,41 @@ impl Desk {
     }
 
     pub(crate) fn open_as(
-        common: &Common,
+        common: &'a Common,
         find: fn(&mut Workspace, &Hints) -> Result<Actor, Failure>,
     ) -> Result<Self, Problem> {
+        if let Some(counter) = &common.counter {
+            return Self::at(counter);
+        }
         let cwd = folder(common)?;
         let mut workspace = open(&cwd)?;
         let actor = find(&mut workspace, &hints(common))?;
         let operation = operation(common)?;
-        let workspace = ManuallyDrop::new(workspace);
-        Ok(Self { workspace, actor, cwd, json: common.json, operation })
+        let workspace = Opened::Own(ManuallyDrop::new(workspace));
+        Ok(Self { workspace, actor, cwd, json: common.json, operation, counter: None })
+    }
+
+    /// Whoever stands at the counter is known there.
+    fn at(counter: &'a Counter) -> Result<Self, Problem> {
+        let workspace = Opened::Lent(counter.workspace()?);
+        let (actor, cwd) = (counter.actor.clone(), counter.cwd.clone());
+        Ok(Self { workspace, actor, cwd, json: false, operation: None, counter: Some(counter) })
     }
 
     /// The answer, as a document or in words.
     pub(crate) fn answer<T: Serialize>(&self, reply: &T, words: impl FnOnce(&T, bool) -> String) {
-        answer(self.json, reply, words);
+        match self.counter {
+            Some(counter) => counter.answer(reply, &words(reply, false)),
+            None => answer(self.json, reply, words),
+        }
+    }
+
+    /// Something that belongs to the answer, and that only who reads words needs.
+    pub(crate) fn remark(&self, text: &str) {
+        match self.counter {
+            Some(counter) => counter.remark(text),
+            None => remark(text),
+        }
     }
 }
 
@@ -194,12 +249,7 @@ pub(crate) fn say_problem(problem: &Problem, json: bool) -> ExitCode {
         print(&format!("{}\n", problem.document()));
     }
     let colour = colour_wanted(&std::io::stderr());
-    let label = match problem.exit {
-        4 => "no answer",
-        2 => "usage",
-        3 => "stale",
-        _ => "refused",
-    };
+    let label = problem.label();
     remark(&format!("{}: {}", paint(label, Paint::Red, colour), problem.message));
     remark(&format!("{}: {}", paint("next", Paint::Cyan, colour), problem.next));
     ExitCode::from(problem.exit)

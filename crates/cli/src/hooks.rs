@@ -8,11 +8,13 @@
 use std::path::PathBuf;
 
 use baton_engine::doors::edit::Target;
+use baton_engine::escape::for_models;
 use serde_json::Value;
 
 mod claude;
 mod cursor;
 mod gemini;
+pub(crate) mod limit;
 mod opencode;
 #[cfg(test)]
 mod tests;
@@ -91,6 +93,18 @@ pub(crate) enum Event {
     },
     SubagentStop,
     SessionEnd,
+    /// A working tree is wanted, with this name.
+    TreeWanted(String),
+    /// A working tree is to go.
+    TreeUnwanted(String),
+    /// An entry of the client's own list of tasks.
+    Listed {
+        id: String,
+        title: String,
+        text: String,
+        /// The agent says that it is done.
+        done: bool,
+    },
     /// Nothing of ours.
     Other,
 }
@@ -119,22 +133,44 @@ pub(crate) enum Answer {
     Ask(String),
     /// The agent goes on, because of this.
     GoOn(String),
+    /// The folder that was made.
+    Made(String),
+    /// It is not done, because of this; the exit code is what the client takes for "no" here.
+    No {
+        why: String,
+        exit: u8,
+    },
+}
+
+impl Answer {
+    /// As data: nothing in it can end the frame that a client puts around it.
+    fn framed(&self) -> Self {
+        match self {
+            Self::Silent | Self::Made(_) => self.clone(),
+            Self::Context(text) => Self::Context(for_models(text)),
+            Self::Deny(text) => Self::Deny(for_models(text)),
+            Self::Ask(text) => Self::Ask(for_models(text)),
+            Self::GoOn(text) => Self::GoOn(for_models(text)),
+            Self::No { why, exit } => Self::No { why: for_models(why), exit: *exit },
+        }
+    }
 }
 
 /// What is printed, and the exit code that says it was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) out: String,
+    pub(crate) err: String,
     pub(crate) exit: u8,
 }
 
 impl Said {
     fn nothing() -> Self {
-        Self { out: String::new(), exit: 0 }
+        Self { out: String::new(), err: String::new(), exit: 0 }
     }
 
     fn json(value: &Value) -> Self {
-        Self { out: value.to_string(), exit: 0 }
+        Self { out: value.to_string(), ..Self::nothing() }
     }
 }
 
@@ -152,6 +188,7 @@ pub(crate) fn read(client: Client, payload: &Value) -> Option<Payload> {
 
 /// The answer in the client's words.
 pub(crate) fn say(payload: &Payload, answer: &Answer) -> Said {
+    let answer = &answer.framed();
     match payload.client {
         Client::Claude | Client::Codex => claude::say(payload, answer),
         Client::Gemini => gemini::say(payload, answer),

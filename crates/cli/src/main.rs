@@ -7,10 +7,12 @@ use std::process::ExitCode;
 
 mod arguments;
 mod commands;
+mod counter;
 mod desk;
 #[cfg(any(target_env = "musl", all(test, target_os = "linux")))]
 mod heap;
 mod hooks;
+mod mcp;
 mod news;
 mod onlooker;
 mod render;

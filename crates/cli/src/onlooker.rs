@@ -8,19 +8,44 @@ use std::os::fd::BorrowedFd;
 
 use baton_engine::failure::Failure;
 
+use crate::counter::Counter;
 use crate::desk::remark;
 use crate::render::{Paint, colour_wanted, paint};
 use crate::signals::Signals;
 
 #[derive(Debug)]
-pub(crate) struct Onlooker {
-    signals: Signals,
+pub(crate) struct Onlooker<'a> {
+    wish: Wish<'a>,
     ended: bool,
 }
 
-impl Onlooker {
+/// Where a wish to end comes from.
+#[derive(Debug)]
+enum Wish<'a> {
+    Signals(Signals),
+    /// Signals are the server's then.
+    Counter(&'a Counter),
+}
+
+impl<'a> Onlooker<'a> {
     pub(crate) fn new() -> Result<Self, Failure> {
-        Ok(Self { signals: Signals::to_end()?, ended: false })
+        Self::of(None)
+    }
+
+    /// Whoever stands at a counter looks on from there.
+    pub(crate) fn of(counter: Option<&'a Counter>) -> Result<Self, Failure> {
+        let wish = match counter {
+            Some(counter) => Wish::Counter(counter),
+            None => Wish::Signals(Signals::to_end()?),
+        };
+        Ok(Self { wish, ended: false })
+    }
+
+    pub(crate) fn counter(&self) -> Option<&'a Counter> {
+        match self.wish {
+            Wish::Signals(_) => None,
+            Wish::Counter(counter) => Some(counter),
+        }
     }
 
     /// A step begins. For a person who looks on; a script gets the answer or the refusal.
@@ -39,11 +64,18 @@ impl Onlooker {
 
     /// Readable when somebody wants this to end.
     pub(crate) fn end_descriptor(&self) -> BorrowedFd<'_> {
-        self.signals.descriptor()
+        match &self.wish {
+            Wish::Signals(signals) => signals.descriptor(),
+            Wish::Counter(counter) => counter.end_descriptor(),
+        }
     }
 
     pub(crate) fn end_wanted(&mut self) -> bool {
-        self.ended = self.ended || self.signals.came();
+        self.ended = self.ended
+            || match &mut self.wish {
+                Wish::Signals(signals) => signals.came(),
+                Wish::Counter(counter) => counter.end_wanted(),
+            };
         self.ended
     }
 }

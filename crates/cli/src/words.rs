@@ -51,6 +51,16 @@ impl Problem {
         }
     }
 
+    /// The word before the message.
+    pub(crate) fn label(&self) -> &'static str {
+        match self.exit {
+            4 => "no answer",
+            2 => "usage",
+            3 => "stale",
+            _ => "refused",
+        }
+    }
+
     /// The same document for `--json`, MCP and HTTP.
     pub(crate) fn document(&self) -> Value {
         let mut body = self.details.clone();

@@ -35,6 +35,8 @@ mod harness;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
+mod hook_turns;
+#[cfg(test)]
 mod hooks;
 #[cfg(test)]
 mod import;
@@ -42,6 +44,8 @@ mod import;
 mod init;
 #[cfg(test)]
 mod journal;
+#[cfg(test)]
+mod mcp;
 #[cfg(test)]
 mod notes;
 #[cfg(test)]

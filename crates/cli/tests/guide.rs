@@ -125,6 +125,11 @@ fn the_guide_to_claims_runs() {
 }
 
 #[test]
+fn the_guide_to_mcp_runs() {
+    run("mcp.md", &Scratch::workspace());
+}
+
+#[test]
 fn the_first_minute_runs() {
     let scratch = Scratch::repository();
     for file in ["Cargo.toml", "Cargo.lock", "CHANGELOG.md", "migrations/0001_users.sql"] {

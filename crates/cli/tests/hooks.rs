@@ -12,7 +12,12 @@ fn hook(scratch: &Scratch, client: &str, payload: &Value) -> Said {
     hook_with(scratch, client, payload.to_string().as_bytes(), &[])
 }
 
-fn hook_with(scratch: &Scratch, client: &str, bytes: &[u8], set: &[(&str, &str)]) -> Said {
+pub(crate) fn hook_with(
+    scratch: &Scratch,
+    client: &str,
+    bytes: &[u8],
+    set: &[(&str, &str)],
+) -> Said {
     let mut command = scratch.command(&["hook", client]);
     command.envs(set.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -23,14 +28,14 @@ fn hook_with(scratch: &Scratch, client: &str, bytes: &[u8], set: &[(&str, &str)]
 }
 
 /// An act as its client tells it.
-struct Agent<'a> {
-    scratch: &'a Scratch,
-    client: &'static str,
-    id: &'static str,
+pub(crate) struct Agent<'a> {
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) client: &'static str,
+    pub(crate) id: &'static str,
 }
 
 impl Agent<'_> {
-    fn tells(&self, mut payload: Value) -> Said {
+    pub(crate) fn tells(&self, mut payload: Value) -> Said {
         let id = match self.client {
             "cursor" => "conversation_id",
             "opencode" => "sessionID",
@@ -41,11 +46,11 @@ impl Agent<'_> {
         hook(self.scratch, self.client, &payload)
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.scratch.root().join(name).display().to_string()
     }
 
-    fn tool(&self, when: &str, name: &str, input: &Value) -> Said {
+    pub(crate) fn tool(&self, when: &str, name: &str, input: &Value) -> Said {
         let event = match (self.client, when) {
             ("gemini", "before") => "BeforeTool",
             ("gemini", _) => "AfterTool",
@@ -61,7 +66,7 @@ impl Agent<'_> {
     }
 
     /// Its tool that writes a whole file.
-    fn write(&self, file: &str, text: &str) -> Said {
+    pub(crate) fn write(&self, file: &str, text: &str) -> Said {
         let path = self.file(file);
         let (name, input) = match self.client {
             "codex" => {
@@ -79,7 +84,7 @@ impl Agent<'_> {
         self.tool("before", name, &input)
     }
 
-    fn shell(&self, when: &str, line: &str) -> Said {
+    pub(crate) fn shell(&self, when: &str, line: &str) -> Said {
         let name = match self.client {
             "gemini" => "run_shell_command",
             "opencode" => "bash",
@@ -91,7 +96,7 @@ impl Agent<'_> {
 }
 
 /// Why the act may not be; nothing when it may.
-fn denied(said: &Said) -> Option<String> {
+pub(crate) fn denied(said: &Said) -> Option<String> {
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     if said.out.trim().is_empty() {
         return None;
@@ -107,7 +112,7 @@ fn denied(said: &Said) -> Option<String> {
 const CLIENTS: [&str; 5] = ["claude", "codex", "gemini", "cursor", "opencode"];
 
 #[test]
-fn every_client_claims_by_editing_and_is_denied_what_another_holds() {
+fn lesson_11_every_client_claims_by_editing_and_is_denied_what_another_holds() {
     Scratch::on_each_store("", |scratch| {
         for (at, client) in CLIENTS.into_iter().enumerate() {
             let mine = format!("src/{client}.rs");
@@ -283,6 +288,36 @@ fn a_file_that_changed_since_it_was_read_is_not_overwritten() {
     assert!(why.contains("since you read it") && why.contains("Read it again"), "{why}");
     ann.tool("after", "Read", &read);
     assert_eq!(denied(&ann.write("src/a.rs", "fn both() {}\n")), None);
+}
+
+#[test]
+fn an_edit_that_takes_back_what_another_wrote_is_named_and_not_made() {
+    let scratch = Scratch::workspace();
+    let text = "fn one() {\n    a();\n}\n\nfn two() {\n    b();\n}\n\nfn three() {}\n";
+    scratch.write("src/a.rs", text);
+    let ann = Agent { scratch: &scratch, client: "claude", id: "ann" };
+    let bob = scratch.session("bob");
+    let read = json!({ "file_path": ann.file("src/a.rs") });
+    ann.tool("after", "Read", &read);
+    // Bob works on it meanwhile, and lets it go.
+    scratch.baton(&["--session", &bob, "claim", "src/a.rs"]).ok();
+    scratch.write("src/a.rs", &text.replace("    b();\n", "    b();\n    checked();\n"));
+    scratch.baton(&["--session", &bob, "release", "--all"]).ok();
+    let edit = |old: &str, new: &str| {
+        let path = ann.file("src/a.rs");
+        let input = json!({ "file_path": path, "old_string": old, "new_string": new });
+        ann.tool("before", "Edit", &input)
+    };
+    let why = denied(&edit("    checked();\n}", "}")).expect("it takes back what bob wrote");
+    assert!(why.contains("was changed by bob (two)"), "{why}");
+    assert!(why.contains("would take back 1 line of that. Read it again"), "{why}");
+    // Elsewhere in the file it may be, and is told what changed.
+    let said = edit("fn three() {}", "fn three() { c(); }");
+    assert_eq!(denied(&said), None);
+    assert!(said.out.contains("was changed by bob (two) since you read"), "{said:?}");
+    // Who has read it knows what it does.
+    ann.tool("after", "Read", &read);
+    assert_eq!(denied(&edit("    checked();\n}", "}")), None);
 }
 
 #[test]

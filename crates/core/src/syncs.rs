@@ -80,6 +80,16 @@ pub struct Touch {
     /// Paths with uncommitted changes that nobody else claims, or that own commits changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// Paths that this session has read and neither claims nor changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+}
+
+/// What the caller works with, besides what it claims.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    pub changed: Vec<String>,
+    pub read: Vec<String>,
 }
 
 /// A commit as it came in.
@@ -91,11 +101,11 @@ pub struct Incoming {
     pub files: Vec<String>,
 }
 
-/// Which of the incoming commits touch what the caller claims, or what was changed here.
+/// Which of the incoming commits touch what the caller claims, changed here or has read.
 pub fn touches(
     view: &dyn View,
     incoming: &[Incoming],
-    changed: &[String],
+    known: &Known,
     context: &Context,
 ) -> Result<Vec<Touch>, Refusal> {
     let claims: Vec<Claim> = match &context.actor.session {
@@ -110,15 +120,19 @@ pub fn touches(
     let is_held = |path: &&String| {
         Resource::literal(path).is_ok_and(|path| held.iter().any(|held| held.overlaps(&path)))
     };
+    let is_changed = |path: &&String| known.changed.contains(path);
+    let is_read = |path: &&String| known.read.contains(path) && !is_held(path) && !is_changed(path);
     let touch = |one: &Incoming| Touch {
         commit: one.commit.clone(),
         author: one.author.clone(),
         subject: one.subject.clone(),
         claimed: one.files.iter().filter(is_held).cloned().collect(),
-        changed: one.files.iter().filter(|path| changed.contains(path)).cloned().collect(),
+        changed: one.files.iter().filter(is_changed).cloned().collect(),
+        read: one.files.iter().filter(is_read).cloned().collect(),
     };
     let all = incoming.iter().map(touch);
-    Ok(all.filter(|one| !one.claimed.is_empty() || !one.changed.is_empty()).collect())
+    let none = |one: &Touch| [&one.claimed, &one.changed, &one.read].iter().all(|p| p.is_empty());
+    Ok(all.filter(|one| !none(one)).collect())
 }
 
 /// May these files of the tree be moved to what came in? Not where work lies that is in no commit.

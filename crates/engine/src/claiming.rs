@@ -36,6 +36,13 @@ pub(crate) const LOOKS_MAX: usize = 4;
 /// Told about the wait as it goes, for whoever shows it.
 pub type Progress<'a> = &'a mut dyn FnMut(&Queued);
 
+/// What goes on while a claim is waited for.
+pub struct Wait<'a> {
+    pub progress: Progress<'a>,
+    /// Readable, from then on, when it is not wanted any more.
+    pub end: Option<BorrowedFd<'a>>,
+}
+
 /// Takes the claim, waiting for it when asked to.
 pub fn claim(
     workspace: &mut Workspace,
@@ -44,6 +51,24 @@ pub fn claim(
     wanted: &api::Claim,
     operation: Option<&str>,
     progress: Progress<'_>,
+) -> Result<Granted, Failure> {
+    claim_until(workspace, actor, cwd, wanted, operation, Wait { progress, end: None })
+}
+
+impl std::fmt::Debug for Wait<'_> {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Wait").field("end", &self.end).finish_non_exhaustive()
+    }
+}
+
+/// As `claim`, for somebody who may not want to wait to the end.
+pub fn claim_until(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Claim,
+    operation: Option<&str>,
+    wait: Wait<'_>,
 ) -> Result<Granted, Failure> {
     let resources = named(&workspace.place, cwd, &wanted.resources)?;
     let mut request = Request {
@@ -67,7 +92,7 @@ pub fn claim(
     }
     let machine = &workspace.machine;
     request.process = machine.current().map(|identity| process_of(machine, &identity));
-    wait_for(workspace, actor, request, retry.as_ref(), progress)
+    wait_for(workspace, actor, request, retry.as_ref(), wait)
 }
 
 fn wait_for(
@@ -75,7 +100,7 @@ fn wait_for(
     actor: &Actor,
     mut request: Request,
     retry: Option<&Retry>,
-    progress: Progress<'_>,
+    Wait { progress, end }: Wait<'_>,
 ) -> Result<Granted, Failure> {
     // Made before the first look at the state, so that no commit in between is missed.
     let mut news = workspace.store.news()?;
@@ -99,10 +124,14 @@ fn wait_for(
         let watched = watch_blockers(workspace, &queued, &mut ended)?;
         // Nothing would wake us for who ended between the answer and this look.
         let Some(watched) = watched else { continue };
-        let descriptors: Vec<BorrowedFd<'_>> = watched.iter().map(AsFd::as_fd).collect();
+        let descriptors: Vec<BorrowedFd<'_>> = watched.iter().map(AsFd::as_fd).chain(end).collect();
         let now = workspace.store.snapshot()?.state().now;
         let rest = queued.look_again_at.min(deadline).since(now);
         news.wait(Duration::from_millis(rest.0 + 1), &descriptors)?;
+        if end.is_some_and(is_readable) {
+            give_up(workspace, actor, &request)?;
+            return Err(waited_in_vain(&queued));
+        }
         let now = workspace.store.snapshot()?.state().now;
         if now >= deadline {
             // One last try: it may have become free in the very last moment.
@@ -113,6 +142,12 @@ fn wait_for(
             return Err(waited_in_vain(&queued));
         }
     }
+}
+
+fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
 fn waited_in_vain(queued: &Queued) -> Failure {

@@ -40,6 +40,7 @@ mod reading;
 mod routes;
 mod sides;
 mod standing;
+pub mod symbols;
 #[cfg(test)]
 mod tests;
 mod unchanged;
@@ -48,6 +49,7 @@ pub mod watching;
 
 pub use finding::{Clashing, Conflicts, Finding, Found, Kind, LiveTree, Pair, Place, Unseen};
 pub use lines::Span;
+pub use symbols::{Changes, Resigned};
 
 /// Trees that are compared with each other; the oldest of more are left out, and said to be.
 pub const TREES_MAX: usize = 200;

@@ -2,17 +2,17 @@
 //!
 //! Owns the way from a client's own session id to a session of ours, and the deeds behind each kind
 //! of act: `edit` judges and claims, `reads` remembers what was read, `activity` who wrote when,
-//! `after` what a shell command left. One verdict stands behind all of them (`core::check`).
+//! `after` what a shell command left, `served` who calls through a server. One verdict stands behind all of them (`core::check`).
 //! Knows no client's dialect: `cli/src/hooks` reads and answers those.
 
 use baton_core::context::{Actor, Observed, Proof};
-use baton_core::id::SessionId;
 use baton_core::notices::Notice;
 use baton_core::sessions::{self as rules, Active, Alias, Life, Session, client_alias};
 use baton_core::view::{View, get};
 
 use crate::api;
 use crate::failure::Failure;
+use crate::handing;
 use crate::place::Place;
 use crate::process::agents;
 use crate::sessions::{self, Credentials};
@@ -22,10 +22,15 @@ use crate::workspace::Workspace;
 mod activity;
 pub mod after;
 pub mod edit;
+pub mod list;
+pub(crate) mod own_tree;
 pub mod reads;
+pub mod served;
 pub mod shell;
 pub mod stop;
+pub(crate) mod texts;
 mod traces;
+pub mod turn;
 
 use traces::Trace;
 
@@ -66,15 +71,23 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     }
     let key = client_alias(visitor.client, visitor.id);
     if let Some(session) = known(workspace, &key)? {
-        actor.session = Some(session);
+        if let Some(agent) = visitor.agent.filter(|_| session.tree != workspace.tree) {
+            return admit_alone(workspace, visitor, agent, &session, actor);
+        }
+        actor.session = Some(session.session);
         actor.proof = Proof::Alias(key);
         return Ok(Admitted { actor, begun: None });
     }
-    if let Some(bound) = bind(workspace, visitor)? {
+    let bound = match bind(workspace, visitor)? {
+        Some(bound) => Some(bound),
+        None => adopt(workspace, visitor)?,
+    };
+    if let Some(bound) = bound {
         actor.session = bound.session;
         actor.proof = bound.proof;
         return Ok(Admitted { actor, begun: None });
     }
+    traces::tidy(&workspace.place);
     let begun = begin(workspace, visitor)?;
     actor.session = Some(begun.session.clone());
     actor.proof = Proof::Alias(key);
@@ -93,20 +106,87 @@ pub fn admit_bound(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<A
     let Some(session) = actor.session.clone() else {
         return Err(baton_core::refusal::Refusal::NoSession.into());
     };
-    if known(workspace, &client_alias(visitor.client, visitor.id))? != Some(session) {
+    let known = known(workspace, &client_alias(visitor.client, visitor.id))?;
+    if known.map(|known| known.session) != Some(session) {
         bind(workspace, visitor)?;
     }
     Ok(Admitted { actor, begun: None })
 }
 
+/// A subagent in another tree than its parent's: a session of its own, which no process proves,
+/// because the client's is its parent's.
+fn admit_alone(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    agent: &str,
+    parent: &Session,
+    mut actor: Actor,
+) -> Result<Admitted, Failure> {
+    let id = own_tree::id_of(visitor, agent);
+    let key = client_alias(visitor.client, &id);
+    actor.agent = None;
+    let mut begun = None;
+    actor.session = match known(workspace, &key)? {
+        Some(session) => Some(session.session),
+        None => {
+            own_tree::mark(&workspace.place, &parent.session, visitor.client, &id);
+            let wanted = api::SessionStart {
+                client: Some(visitor.client.to_owned()),
+                client_session: Some(id),
+                role: visitor.role.map(str::to_owned).or_else(|| parent.role.clone()),
+                ..api::SessionStart::default()
+            };
+            let starter = Actor { tree: Some(workspace.tree.clone()), ..Actor::default() };
+            let credentials = sessions::start(workspace, &starter, &wanted, None)?;
+            begun.insert(credentials).session.clone().into()
+        }
+    };
+    actor.proof = Proof::Alias(key);
+    Ok(Admitted { actor, begun })
+}
+
+/// A subagent has stopped. What it held passes to its parent; one with a tree of its own ends, and
+/// what it held waits a while.
+pub fn subagent_gone(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    actor: &Actor,
+) -> Result<(), Failure> {
+    let Some(agent) = visitor.agent else { return Ok(()) };
+    let key = client_alias(visitor.client, &own_tree::id_of(visitor, agent));
+    if let Some(own) = known(workspace, &key)? {
+        let actor =
+            Actor { session: Some(own.session), proof: Proof::Alias(key), ..Actor::default() };
+        return leave(workspace, &actor);
+    }
+    let wanted = api::AgentStop { agent: agent.to_owned() };
+    sessions::agent_stop(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// The session ends, and what it held waits a while for its return.
+pub fn leave(workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
+    checkpoint(workspace, actor)?;
+    let wanted = api::SessionEnd { grace: Some(rules::GRACE), ..api::SessionEnd::default() };
+    sessions::end(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// What is known of the work is saved; without work there is nothing to save.
+pub fn checkpoint(workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
+    let wanted = api::handoffs::Checkpoint::default();
+    match handing::checkpoint(workspace, actor, &wanted, None) {
+        Ok(_) | Err(Failure::Refused(_)) => Ok(()),
+        Err(other) => Err(other),
+    }
+}
+
 /// The live session behind an alias. One that ended may be taken up again only by `begin`.
-fn known(workspace: &mut Workspace, key: &str) -> Result<Option<SessionId>, Failure> {
+fn known(workspace: &mut Workspace, key: &str) -> Result<Option<Session>, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
         let Some(Alias { session: Some(id), .. }) = get::<Alias>(view, key)? else {
             return Ok(None);
         };
         let session = get::<Session>(view, id.as_str())?;
-        Ok(session.filter(|session| session.life == Life::Live).map(|session| session.session))
+        Ok(session.filter(|session| session.life == Life::Live))
     })
 }
 
@@ -119,15 +199,41 @@ fn bind(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Actor
     let hints = Hints { environment: Some(credential.to_owned()), ..Hints::default() };
     let actor = whoami::actor(workspace, &hints)?;
     let process = process(workspace, visitor.client);
+    bind_as(workspace, visitor, actor, process.as_ref())
+}
+
+fn bind_as(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    actor: Actor,
+    process: Option<&rules::Process>,
+) -> Result<Option<Actor>, Failure> {
     let bound = workspace.decide(&actor, Observed::default(), |view, context| {
-        rules::bind(view, visitor.client, visitor.id, process.as_ref(), context)
+        rules::bind(view, visitor.client, visitor.id, process, context)
     });
     match bound {
         Ok(true) => Ok(Some(actor)),
-        // The credential may be of an earlier life of this store: then it proves nothing.
+        // The proof may be of an earlier life of this store: then it proves nothing.
         Ok(false) | Err(Failure::Refused(_)) => Ok(None),
         Err(other) => Err(other),
     }
+}
+
+/// The client acted through a server of its own before any hook was called: the session of its
+/// process, which has no id of the client's yet, is this one.
+fn adopt(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Actor>, Failure> {
+    let Some(process) = process(workspace, visitor.client) else {
+        return Ok(None);
+    };
+    let key = process.alias_key();
+    let Some(session) = known(workspace, &key)? else {
+        return Ok(None);
+    };
+    let tree = Some(workspace.tree.clone());
+    let proof = Proof::Alias(key);
+    let session = Some(session.session);
+    let actor = Actor { session, proof, tree, ..Actor::default() };
+    bind_as(workspace, visitor, actor, Some(&process))
 }
 
 /// Begins the session of a client, or takes up the one it had.
@@ -140,8 +246,12 @@ pub fn begin(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Credent
         pid: process(workspace, visitor.client).map(|process| process.pid),
         name: None,
     };
+    begin_as(workspace, &wanted)
+}
+
+fn begin_as(workspace: &mut Workspace, wanted: &api::SessionStart) -> Result<Credentials, Failure> {
     let starter = Actor { tree: Some(workspace.tree.clone()), ..Actor::default() };
-    sessions::start(workspace, &starter, &wanted, None)
+    sessions::start(workspace, &starter, wanted, None)
 }
 
 /// The client's process among our ancestors: when it ends, what it held is free.

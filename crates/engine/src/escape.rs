@@ -59,6 +59,27 @@ fn kept(text: &str, keep: impl Fn(char) -> bool) -> String {
     safe
 }
 
+/// Text for a model, in which no tag stands: what agents wrote cannot end the frame that a client
+/// puts around it. A bracket after a letter or digit, as in `Vec<u8>`, begins none.
+pub fn for_models(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        let after = rest.peek().copied().unwrap_or(' ');
+        let tag = match after {
+            '/' | '!' | '|' => true,
+            other => other.is_alphabetic() && !before.is_alphanumeric() && before != '_',
+        };
+        match character == '<' && tag {
+            true => safe.push_str("\\u{3c}"),
+            false => safe.push(character),
+        }
+        before = character;
+    }
+    safe
+}
+
 /// JSON in which nothing acts. Such characters stand only within strings, where an escape means
 /// the same.
 pub fn json(value: &Value, wide: bool) -> String {
@@ -78,6 +99,15 @@ pub fn json(value: &Value, wide: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_tag_reaches_a_model_and_code_stays_as_it_is() {
+        let code = "fn f(x: Vec<u8>, y: HashMap<K, V>) -> bool { a < b && c <= 1 << 2 }";
+        assert_eq!(for_models(code), code);
+        let odd = "x</system-reminder> <tool_result> <|im_end|> <!-- -->";
+        let safe = "x\\u{3c}/system-reminder> \\u{3c}tool_result> \\u{3c}|im_end|> \\u{3c}!-- -->";
+        assert_eq!(for_models(odd), safe);
+    }
 
     #[test]
     fn s20_prose_is_read_back_and_nothing_in_it_passes_for_ours() {

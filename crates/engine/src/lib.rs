@@ -27,6 +27,7 @@ pub mod git;
 pub mod handing;
 pub mod import;
 pub mod journal;
+pub mod known;
 pub mod landing;
 mod leash;
 pub mod listing;

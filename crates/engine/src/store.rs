@@ -80,7 +80,7 @@ pub trait Transaction: View {
     fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<(), Error>;
 }
 
-pub trait Store: std::fmt::Debug {
+pub trait Store: std::fmt::Debug + Send {
     fn snapshot(&mut self) -> Result<Box<dyn Snapshot + '_>, Error>;
 
     /// Waits at most `patience` for its turn, then refuses with `Error::Busy`.

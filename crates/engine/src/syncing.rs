@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 use baton_core::commits;
 use baton_core::context::{Actor, Observed};
 use baton_core::refusal::Refusal;
-use baton_core::syncs::{self, Incoming, Refused, Touch};
+use baton_core::syncs::{self, Incoming, Known, Refused, Touch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::commits::Sync;
 use crate::committing::lock::{Pull, Turn};
 use crate::committing::{self, looking, may_stop, repair};
+use crate::doors::reads;
 use crate::failure::Failure;
 use crate::git::{self, Git, Oid, Replayed};
 use crate::place::GitDirs;
@@ -125,7 +126,7 @@ pub(crate) fn fetch(git: &Git, url: &str, remote: &str, branch: &str) -> Result<
     git.commit_named(&format!("refs/remotes/{remote}/{branch}"))?.ok_or_else(missing)
 }
 
-fn compare(
+pub(crate) fn compare(
     workspace: &mut Workspace,
     actor: &Actor,
     git: &Git,
@@ -152,8 +153,10 @@ fn compare(
             let own = git.incoming(tip, head, INCOMING_MAX)?;
             changed.extend(own.into_iter().flat_map(|one| one.files));
         }
+        let read = reads::paths(workspace, actor);
+        let known = Known { changed, read };
         touches = workspace.look(actor, Observed::default(), |view, context| {
-            syncs::touches(view, &incoming, &changed, context)
+            syncs::touches(view, &incoming, &known, context)
         })?;
     }
     let (tip, head) = (tip.to_string(), head.to_string());

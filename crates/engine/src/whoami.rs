@@ -14,6 +14,7 @@ use baton_core::sessions::{self, Alias, PersonToken, Process};
 use baton_core::subagents;
 use baton_core::view::{Query, parse};
 
+use crate::doors::own_tree;
 use crate::failure::Failure;
 use crate::process::{self, Identity, Machine, agents};
 use crate::workspace::{Workspace, secret_hash};
@@ -72,17 +73,15 @@ pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure>
         let (session, proof) = credential(text)?;
         actor.session = Some(session);
         actor.proof = proof;
-        return Ok(actor);
-    }
-    if let Some((session, key)) = known_alias(workspace, hints)? {
+    } else if let Some((session, key)) = known_alias(workspace, hints)? {
         actor.session = Some(session);
         actor.proof = Proof::Alias(key);
     }
-    Ok(actor)
+    Ok(own_tree::instead(workspace, actor))
 }
 
 /// `<public id>.<secret>`.
-fn credential(text: &str) -> Result<(SessionId, Proof), Failure> {
+pub(crate) fn credential(text: &str) -> Result<(SessionId, Proof), Failure> {
     match text.trim().split_once('.') {
         Some((id, secret)) if !id.is_empty() && !secret.is_empty() => {
             Ok((SessionId(id.to_owned()), Proof::Secret(secret_hash(secret))))

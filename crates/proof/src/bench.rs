@@ -16,7 +16,9 @@ use samples::{Call, Spread};
 mod conflicts;
 mod crowd;
 mod fill;
+mod hooks;
 mod landing;
+mod mcp;
 mod memory;
 mod page;
 mod postgres;
@@ -25,15 +27,18 @@ mod samples;
 mod tasks;
 
 pub const HELP: &str = "\
-Usage: cargo xtask bench [--quick] [--conflicts]
+Usage: cargo xtask bench [--quick] [--conflicts | --hooks | --mcp]
 
 Builds target/dist/baton and measures it against an empty static process: check and claim, alone
 and with the store open elsewhere, empty and with 100,000 live claims and 1,000,000 journal
-entries; taking tasks; conflicts of 20 trees; landing branches; 64 processes at once; memory;
-PostgreSQL. Prints a table and writes it into docs/design/performance.md.
+entries; hooks of agents; calls of the MCP server; taking tasks; conflicts of 20 trees; landing
+branches; 64 processes at once; memory; PostgreSQL. Prints a table and writes it into
+docs/design/performance.md.
 
   --quick       a tenth of everything, and the page is not written
   --conflicts   only the conflicts of 20 trees, and the page is not written
+  --hooks       only the hooks of agents, and the page is not written
+  --mcp         only calls of the MCP server, and the page is not written
 ";
 
 /// How much of everything.
@@ -79,6 +84,10 @@ struct Options {
     quick: bool,
     /// Nothing but the conflicts.
     conflicts: bool,
+    /// Nothing but the hooks.
+    hooks: bool,
+    /// Nothing but calls of the MCP server.
+    mcp: bool,
     baton: PathBuf,
     floor: PathBuf,
     page: Option<PathBuf>,
@@ -91,6 +100,16 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     let mut lines = Vec::new();
     if options.conflicts {
         conflicts::measure(&options.baton, scale, &mut lines)?;
+        print!("\n{}", page::table(&lines));
+        return Ok(true);
+    }
+    if options.hooks {
+        hooks::measure(&options.baton, &options.floor, scale, &mut lines)?;
+        print!("\n{}", page::table(&lines));
+        return Ok(true);
+    }
+    if options.mcp {
+        mcp::measure(&options.baton, scale, &mut lines)?;
         print!("\n{}", page::table(&lines));
         return Ok(true);
     }
@@ -108,6 +127,8 @@ pub fn run(words: &[String]) -> Result<bool, Failure> {
     }
     let undisturbed = priority::raise();
     let uncontended = commands(&options, scale, &small, &large, &mut lines)?;
+    hooks::measure(&options.baton, &options.floor, scale, &mut lines)?;
+    mcp::measure(&options.baton, scale, &mut lines)?;
     priority::lower();
     lines.push(memory::measure(&options.baton, &small)?);
     tasks::measure(&options.baton, scale, &mut lines)?;
@@ -224,14 +245,16 @@ pub fn keep_open(words: &[String]) -> Result<(), Failure> {
 }
 
 fn parse(words: &[String]) -> Result<Options, Failure> {
-    let (mut quick, mut conflicts, mut baton, mut floor, mut page) =
-        (false, false, None, None, None);
+    let (mut quick, mut conflicts, mut hooks, mut mcp) = (false, false, false, false);
+    let (mut baton, mut floor, mut page) = (None, None, None);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().map(PathBuf::from);
         match word.as_str() {
             "--quick" => quick = true,
             "--conflicts" => conflicts = true,
+            "--hooks" => hooks = true,
+            "--mcp" => mcp = true,
             "--baton" => baton = value(),
             "--floor" => floor = value(),
             "--page" => page = value(),
@@ -242,6 +265,8 @@ fn parse(words: &[String]) -> Result<Options, Failure> {
     Ok(Options {
         quick,
         conflicts,
+        hooks,
+        mcp,
         baton: baton.ok_or_else(|| missing("--baton"))?,
         floor: floor.ok_or_else(|| missing("--floor"))?,
         page,

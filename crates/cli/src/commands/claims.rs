@@ -10,28 +10,31 @@ use baton_core::claim::{Leftover, Mode};
 use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
 use baton_core::claims::{Granted, Queued};
 use baton_engine::checking::{self, Verdicts};
+use baton_engine::claiming::{self, Wait};
 use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
-use baton_engine::{api, claiming, listing};
+use baton_engine::{api, listing};
 
-use crate::desk::{Desk, Outcome, remark};
+use crate::counter::{Counter, tell};
+use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
 use crate::render::{self, Paint, paint, shown, table};
 use crate::words::{held_next, held_sentence};
 
 pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
-    let Desk { workspace, actor, cwd, operation, .. } = desk;
+    let Desk { workspace, actor, cwd, operation, counter, .. } = desk;
     let mut told = None;
     let mut progress = |queued: &Queued| {
         // Said once for each one in the way, so that waiting is not silent and not a flood.
         let first = queued.blockers.first();
         let who = first.map(|held| held.holder.session.clone());
         if let (Some(held), true) = (first, who != told) {
-            remark(&format!("waiting: {}", held_sentence(held)));
+            tell(*counter, &format!("waiting: {}", held_sentence(held)));
             told = who;
         }
     };
     let operation = operation.as_deref();
-    let granted = claiming::claim(workspace, actor, cwd, wanted, operation, &mut progress)?;
+    let wait = Wait { progress: &mut progress, end: counter.map(Counter::end_descriptor) };
+    let granted = claiming::claim_until(workspace, actor, cwd, wanted, operation, wait)?;
     desk.answer(&granted, granted_words);
     desk.remark_policy();
     Ok(ExitCode::SUCCESS)

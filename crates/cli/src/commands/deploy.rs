@@ -41,7 +41,7 @@ pub(crate) fn list(common: &Common, wanted: &api::Deploys) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Door for Onlooker {
+impl Door for Onlooker<'_> {
     fn step(&mut self, what: &str) {
         Self::step(what);
     }

@@ -60,6 +60,12 @@ pub(crate) struct Accepting {
     arguments: Vec<OsString>,
 }
 
+impl From<api::Accept> for Accepting {
+    fn from(wanted: api::Accept) -> Self {
+        Self { wanted, start: None, held: start::Held::default(), arguments: Vec::new() }
+    }
+}
+
 pub(crate) fn run(common: &Common, command: Handoff) -> Outcome {
     match command {
         Handoff::Offer(wanted) => offer(&mut Desk::open_to_act(common)?, &wanted),

@@ -7,20 +7,23 @@
 use std::io::Read as _;
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
+use baton_core::trees;
 use baton_engine::doors::edit::{Target, edit};
-use baton_engine::doors::{self, Admitted, Visitor, after, reads, shell, stop};
+use baton_engine::doors::{self, Admitted, Visitor, after, list, reads, shell, stop, turn};
 use baton_engine::failure::Failure;
+use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, handing, place, priming, sandbox, sessions, starting};
+use baton_engine::{api, place, priming, sandbox, starting};
 use serde_json::Value;
 
 use crate::arguments::Common;
 use crate::commands::prime;
 use crate::desk::{self, Outcome};
+use crate::hooks::limit::Limit;
 use crate::hooks::{self, Answer, Client, Event, Payload, Tool, words};
 use crate::words::Problem;
 
@@ -28,6 +31,8 @@ use crate::words::Problem;
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// A hook does not wait longer for its turn at the store.
 const PATIENCE: Duration = Duration::from_millis(1_500);
+/// What Claude takes for "no".
+const BLOCK: u8 = 2;
 
 /// Judge one act of an agent: its client's JSON comes in, the answer goes out
 ///
@@ -41,6 +46,7 @@ pub(crate) struct Hook {
 }
 
 pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
+    let begun = Instant::now();
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(PAYLOAD_BYTES_MAX).read_to_end(&mut text);
     // What is no JSON is no payload: nothing can be said that the client would understand.
@@ -51,11 +57,16 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let Some(payload) = payload.and_then(|payload| hooks::read(wanted.client, &payload)) else {
         return Ok(ExitCode::SUCCESS);
     };
+    let limit = Limit::watch(&payload, begun);
     let answer = match serve(common, &payload) {
         Ok(answer) => answer,
         Err(problem) => Answer::Context(words::unanswered(&problem)),
     };
     let said = hooks::say(&payload, &answer);
+    limit.answer();
+    if !said.err.is_empty() {
+        eprintln!("{}", said.err);
+    }
     if !said.out.is_empty() {
         desk::print(&format!("{}\n", said.out));
     }
@@ -89,11 +100,14 @@ fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
         Event::SessionEnd => door.session_end(&visitor),
         _ => {
             let actor = admit(door.workspace, &visitor)?.actor;
-            let answer = door.act(&actor)?;
+            let answer = door.act(&visitor, &actor)?;
             Ok(door.heard(&actor, answer))
         }
     }
 }
+
+const ONE_TREE: &str = "Baton: in this sandbox only its own tree can be written, so no other is \
+                        made. Next: work in this one.";
 
 /// Whether somebody started the client for this very session, and ends it.
 fn launched(actor: &Actor) -> bool {
@@ -118,7 +132,7 @@ struct Door<'a> {
 }
 
 impl Door<'_> {
-    fn act(&mut self, actor: &Actor) -> Result<Answer, Failure> {
+    fn act(&mut self, visitor: &Visitor<'_>, actor: &Actor) -> Result<Answer, Failure> {
         match &self.payload.event {
             Event::Before(Tool::Edit(targets)) => self.before_edit(actor, targets),
             Event::Before(Tool::Patch { why, targets }) => self.before_patch(actor, why, targets),
@@ -137,23 +151,26 @@ impl Door<'_> {
                 Ok(Answer::Silent)
             }
             Event::Prompt => {
-                let notices = doors::alive(self.workspace, actor)?;
-                Ok(context(&words::told(&notices)))
+                let turn = turn::begins(self.workspace, actor)?;
+                Ok(context(&words::turn(&turn)))
             }
             Event::Stop { again: false } => {
                 let left = stop::left(self.workspace, actor)?;
                 Ok(left.map_or(Answer::Silent, |left| Answer::GoOn(words::left(&left))))
             }
             Event::BeforeCompaction => {
-                self.checkpoint(actor)?;
+                doors::checkpoint(self.workspace, actor)?;
                 Ok(Answer::Silent)
             }
             Event::SubagentStop => {
-                if let Some(agent) = &self.payload.agent {
-                    let wanted = api::AgentStop { agent: agent.clone() };
-                    sessions::agent_stop(self.workspace, actor, &wanted, None)?;
-                }
+                doors::subagent_gone(self.workspace, visitor, actor)?;
                 Ok(Answer::Silent)
+            }
+            Event::TreeWanted(name) => self.make_tree(actor, name),
+            Event::TreeUnwanted(path) => self.remove_tree(actor, path),
+            Event::Listed { id, title, text, done } => {
+                let (client, session) = (visitor.client, visitor.id);
+                self.listed(actor, list::Entry { client, session, id, title, text }, *done)
             }
             _ => Ok(Answer::Silent),
         }
@@ -207,6 +224,46 @@ impl Door<'_> {
         Ok(context(&words::compared(&compared)))
     }
 
+    /// A tree for the client, made as all others are. Where it may not be, there is none: a client
+    /// that was told "no" does not make its own.
+    fn make_tree(&mut self, actor: &Actor, name: &str) -> Result<Answer, Failure> {
+        if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
+            return Ok(Answer::No { why: ONE_TREE.to_owned(), exit: 1 });
+        }
+        let name = Some(trees::slug(name));
+        let wanted = api::trees::New { name, ..api::trees::New::default() };
+        let cwd = &self.payload.cwd;
+        match making::new(self.workspace, actor, cwd, &wanted, None, &mut Unwatched) {
+            Ok(made) => Ok(Answer::Made(made.tree.path)),
+            Err(failure) => refusal(failure, 1),
+        }
+    }
+
+    fn remove_tree(&mut self, actor: &Actor, path: &str) -> Result<Answer, Failure> {
+        let wanted = api::trees::Remove { which: path.to_owned(), force: false };
+        match removing::remove(self.workspace, actor, &self.payload.cwd, &wanted, None) {
+            Ok(_) => Ok(Answer::Silent),
+            Err(failure) => refusal(failure, 1),
+        }
+    }
+
+    /// "No" keeps the entry open, and the model reads why.
+    fn listed(
+        &mut self,
+        actor: &Actor,
+        entry: list::Entry<'_>,
+        done: bool,
+    ) -> Result<Answer, Failure> {
+        let told = match done {
+            true => list::completed(self.workspace, actor, entry),
+            false => list::created(self.workspace, actor, &self.payload.cwd, entry),
+        };
+        match told {
+            Err(failure) if done => refusal(failure, BLOCK),
+            other => other.map(|()| Answer::Silent),
+        }
+    }
+
     fn session_start(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
         let admitted = admit(self.workspace, visitor)?;
         if let Some(begun) = &admitted.begun {
@@ -222,26 +279,12 @@ impl Door<'_> {
         if admitted.begun.is_some() {
             return Ok(Answer::Silent);
         }
-        self.checkpoint(&admitted.actor)?;
         // Whoever started the client ends its session, when the client itself has ended.
-        if launched(&admitted.actor) {
-            return Ok(Answer::Silent);
+        match launched(&admitted.actor) {
+            true => doors::checkpoint(self.workspace, &admitted.actor)?,
+            false => doors::leave(self.workspace, &admitted.actor)?,
         }
-        let wanted = api::SessionEnd {
-            grace: Some(baton_core::sessions::GRACE),
-            ..api::SessionEnd::default()
-        };
-        sessions::end(self.workspace, &admitted.actor, &wanted, None)?;
         Ok(Answer::Silent)
-    }
-
-    /// What is known of the work is saved; without work there is nothing to save.
-    fn checkpoint(&mut self, actor: &Actor) -> Result<(), Failure> {
-        let wanted = api::handoffs::Checkpoint::default();
-        match handing::checkpoint(self.workspace, actor, &wanted, None) {
-            Ok(_) | Err(Failure::Refused(_)) => Ok(()),
-            Err(other) => Err(other),
-        }
     }
 
     /// Words that this event cannot carry to the model wait for one that can.
@@ -259,6 +302,30 @@ impl Door<'_> {
             (Answer::Silent, true) => context(doors::kept_words(place, actor).trim_end()),
             (other, _) => other,
         }
+    }
+}
+
+/// A refusal in words; what else went wrong is no answer.
+fn refusal(failure: Failure, exit: u8) -> Result<Answer, Failure> {
+    match failure {
+        Failure::Refused(_) => {
+            let Problem { message, next, .. } = Problem::from(failure);
+            Ok(Answer::No { why: format!("Baton: {message}. Next: {next}"), exit })
+        }
+        other => Err(other),
+    }
+}
+
+/// Nobody watches a tree being made for a client.
+struct Unwatched;
+
+impl baton_engine::trees::Door for Unwatched {
+    fn step(&mut self, _: &str) {}
+
+    fn wrote(&mut self, _: &[u8]) {}
+
+    fn end_wanted(&mut self) -> bool {
+        false
     }
 }
 

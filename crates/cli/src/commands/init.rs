@@ -89,6 +89,7 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         made => made,
     };
     let (mut workspace, made) = made?;
+    baton_engine::known::remember(&workspace.place);
     let config = match &plan.written {
         Some(_) => Config::Kept,
         None => setup::write_config(&workspace.place, &plan.proposed, &plan.checks)?,

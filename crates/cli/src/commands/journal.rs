@@ -120,6 +120,17 @@ fn read(common: &Common, wanted: &Journal) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The newest entries in sentences, oldest first.
+pub(crate) fn tail(desk: &mut Desk, limit: u64) -> Result<String, Problem> {
+    let asked = api::Journal { limit: Some(limit), ..api::Journal::default() };
+    let mut reading = Reading::begin(&mut desk.workspace, &desk.cwd, &asked, false)?;
+    let mut text = String::new();
+    while let Some(told) = reading.next(&mut desk.workspace)? {
+        text.extend(told.iter().map(|told| sentences::line(told, false)));
+    }
+    Ok(text)
+}
+
 fn to_the_end(
     desk: &mut Desk,
     reading: &mut Reading,

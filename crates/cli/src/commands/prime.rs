@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use baton_core::resource::Resource;
+use baton_engine::escape::for_models;
 use baton_engine::priming::{self, Primer, Work};
 
 use crate::arguments::Common;
@@ -46,7 +47,7 @@ pub(crate) fn text(primer: &Primer) -> String {
 fn fit(mut sections: Vec<Section>, bytes_max: usize) -> String {
     let mut cut = vec![0_usize; sections.len()];
     loop {
-        let text = joined(&sections, &cut);
+        let text = for_models(&joined(&sections, &cut));
         let loose = |at: &usize| sections[*at].lines.len() > sections[*at].keep;
         let Some(last) = (0..sections.len()).rev().find(loose) else { return text };
         if text.len() <= bytes_max {

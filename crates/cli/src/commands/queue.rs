@@ -14,7 +14,8 @@ use baton_engine::api::landings as api;
 use baton_engine::landing::{self, Door, Listed, Progress, Reply};
 
 use crate::arguments::Common;
-use crate::desk::{Desk, Outcome, remark};
+use crate::counter::{Counter, tell};
+use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
 use crate::onlooker::Onlooker;
 use crate::render::{Paint, ago, colour_wanted, counted, paint, shown, table};
@@ -97,7 +98,7 @@ pub(crate) fn run(common: &Common, command: &Queue) -> Outcome {
         }
         Queue::Run(wanted) => {
             let mut desk = Desk::open_to_act(common)?;
-            let mut terminal = Terminal::new()?;
+            let mut terminal = Terminal::new(desk.counter)?;
             let Desk { workspace, actor, .. } = &mut desk;
             let listed = landing::run(workspace, actor, wanted, &mut terminal)?;
             desk.answer(&listed, list_words);
@@ -107,7 +108,7 @@ pub(crate) fn run(common: &Common, command: &Queue) -> Outcome {
 }
 
 pub(crate) fn land(desk: &mut Desk, wanted: &api::Land) -> Outcome {
-    let mut terminal = Terminal::new()?;
+    let mut terminal = Terminal::new(desk.counter)?;
     let Desk { workspace, actor, operation, .. } = desk;
     let reply = landing::land(workspace, actor, wanted, operation.as_deref(), &mut terminal)?;
     desk.answer(&reply, land_words);
@@ -119,21 +120,21 @@ pub(crate) fn land(desk: &mut Desk, wanted: &api::Land) -> Outcome {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-struct Terminal {
-    onlooker: Onlooker,
+struct Terminal<'a> {
+    onlooker: Onlooker<'a>,
     /// What was said last, so that nothing is said twice.
     last: String,
     /// How this one ends is told by the answer.
     own: Option<LandingId>,
 }
 
-impl Terminal {
-    fn new() -> Result<Self, crate::words::Problem> {
-        Ok(Self { onlooker: Onlooker::new()?, last: String::new(), own: None })
+impl<'a> Terminal<'a> {
+    fn new(counter: Option<&'a Counter>) -> Result<Self, crate::words::Problem> {
+        Ok(Self { onlooker: Onlooker::of(counter)?, last: String::new(), own: None })
     }
 }
 
-impl Door for Terminal {
+impl Door for Terminal<'_> {
     fn told(&mut self, progress: &Progress) {
         match progress {
             Progress::Own { landing } => return self.own = Some(landing.clone()),
@@ -144,10 +145,11 @@ impl Door for Terminal {
             }
             _ => {}
         }
-        let colour = colour_wanted(&std::io::stderr());
+        let counter = self.onlooker.counter();
+        let colour = counter.is_none() && colour_wanted(&std::io::stderr());
         let text = progress_words(progress, colour);
         if self.last != text {
-            remark(&text);
+            tell(counter, &text);
             self.last = text;
         }
     }

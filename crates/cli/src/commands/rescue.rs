@@ -88,8 +88,14 @@ fn restored_words(restored: &Restored, colour: bool) -> String {
     match (&restored.branch, &restored.tree) {
         (Some(branch), _) => format!("{done} {name} as the branch {}\n", shown(branch)),
         (None, tree) => {
-            let files = shown(&restored.files.join(", "));
-            format!("{done} {name} in {}: {files}\n", shown(tree.as_deref().unwrap_or_default()))
+            let tree = shown(tree.as_deref().unwrap_or_default());
+            match restored.files.is_empty() {
+                true => format!("{tree} has everything of {name} already\n"),
+                false => {
+                    let files = shown(&restored.files.join(", "));
+                    format!("{done} {name} in {tree}: {files}\n")
+                }
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use clap::Subcommand;
 use serde_json::Value as Json;
 
 use crate::arguments::Common;
-use crate::desk::{Desk, Outcome, remark};
+use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
 use crate::render::{Paint, ago, json_shown, paint, shown, table};
 use crate::words::{Problem, word};
@@ -146,6 +146,11 @@ pub(crate) fn run(common: &Common, command: &State) -> Outcome {
 }
 
 impl Typed {
+    /// JSON that was not typed.
+    pub(crate) fn of(value: &Json) -> Self {
+        Self { value: Some(value.to_string()), file: None, text: false }
+    }
+
     fn read(&self, key: &Key, verb: &str) -> Result<Json, Problem> {
         let (text, typed) = match (&self.value, &self.file) {
             (Some(value), _) if value != "-" => (value.clone(), true),
@@ -237,7 +242,7 @@ fn get(desk: &mut Desk, key: &Key, published: bool) -> Outcome {
         format!("{}\n", if wide { json_shown(&got.value, true) } else { narrow })
     });
     if !desk.json {
-        remark(&match &got.by {
+        desk.remark(&match &got.by {
             Some(by) => {
                 format!("version {}, by {} {}", got.version, shown(&by.name), ago(got.at))
             }

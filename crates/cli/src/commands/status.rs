@@ -23,7 +23,7 @@ const AGES_EVERY: Duration = Duration::from_secs(10);
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
 const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Status {
     /// Stay, and draw again when something happens; Ctrl-C ends it
     #[arg(long)]

@@ -55,7 +55,8 @@ fn words(synced: &Synced, colour: bool) -> String {
     text
 }
 
-fn touch_words(touch: &Touch) -> String {
+/// One commit that came in, and what of the caller's it touches.
+pub(crate) fn touch_words(touch: &Touch) -> String {
     let short: String = touch.commit.chars().take(COMMIT_SHOWN).collect();
     let listed = |what: &str, paths: &[String]| match paths.is_empty() {
         true => None,
@@ -66,7 +67,8 @@ fn touch_words(touch: &Touch) -> String {
     };
     let claimed = listed("you claim", &touch.claimed);
     let changed = listed("changed here:", &touch.changed);
-    let parts: Vec<String> = claimed.into_iter().chain(changed).collect();
+    let read = listed("you read", &touch.read);
+    let parts: Vec<String> = [claimed, changed, read].into_iter().flatten().collect();
     let (author, subject) = (shown(&touch.author), shown(&touch.subject));
     format!("  {} {author}: {subject} ({})\n", shown(&short), parts.join("; "))
 }

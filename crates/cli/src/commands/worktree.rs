@@ -69,7 +69,7 @@ fn new(desk: &mut Desk, wanted: &api::New) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Door for Onlooker {
+impl Door for Onlooker<'_> {
     fn step(&mut self, what: &str) {
         Self::step(what);
     }

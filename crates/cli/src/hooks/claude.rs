@@ -23,6 +23,14 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
         },
         "SubagentStop" => Event::SubagentStop,
         "SessionEnd" => Event::SessionEnd,
+        "WorktreeCreate" => Event::TreeWanted(owned(payload, &["name"])?),
+        "WorktreeRemove" => Event::TreeUnwanted(owned(payload, &["worktree_path"])?),
+        "TaskCreated" | "TaskCompleted" => Event::Listed {
+            id: owned(payload, &["task_id"])?,
+            title: owned(payload, &["task_subject"])?,
+            text: owned(payload, &["task_description"]).unwrap_or_default(),
+            done: event_name == "TaskCompleted",
+        },
         _ => Event::Other,
     };
     Some(Payload {
@@ -60,6 +68,8 @@ pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {
         Answer::Deny(why) => decision(event, "deny", why),
         Answer::Ask(why) if payload.client == Client::Claude => decision(event, "ask", why),
         Answer::Ask(why) => decision(event, "deny", why),
+        Answer::Made(folder) => Said { out: folder.clone(), ..Said::nothing() },
+        Answer::No { why, exit } => Said { err: why.clone(), exit: *exit, ..Said::nothing() },
         Answer::GoOn(why) => Said::json(&json!({ "decision": "block", "reason": why })),
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {
     let asks = matches!(payload.event, Event::Before(_));
     match answer {
         Answer::Silent if asks => Said::json(&json!({ "permission": "allow" })),
-        Answer::Silent => Said::nothing(),
+        Answer::Silent | Answer::Made(_) | Answer::No { .. } => Said::nothing(),
         Answer::Context(words) if asks => {
             Said::json(&json!({ "permission": "allow", "agent_message": words }))
         }

@@ -44,7 +44,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
 
 pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {
     match answer {
-        Answer::Silent => Said::nothing(),
+        Answer::Silent | Answer::Made(_) | Answer::No { .. } => Said::nothing(),
         Answer::Context(words) => Said::json(&json!({
             "hookSpecificOutput": {
                 "hookEventName": payload.event_name, "additionalContext": words

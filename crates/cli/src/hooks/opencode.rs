@@ -35,7 +35,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
 
 pub(super) fn say(answer: &Answer) -> Said {
     match answer {
-        Answer::Silent => Said::nothing(),
+        Answer::Silent | Answer::Made(_) | Answer::No { .. } => Said::nothing(),
         Answer::Context(words) => Said::json(&json!({ "context": words })),
         Answer::Deny(why) | Answer::Ask(why) | Answer::GoOn(why) => {
             Said::json(&json!({ "decision": "deny", "reason": why }))

@@ -120,3 +120,37 @@ fn answers_are_what_each_client_takes() {
     );
     assert!(is_heard(&claude) && !is_heard(&codex) && !is_heard(&gemini));
 }
+
+/// What clients really sent, spoiled in every way: it is read or it is not, and every answer is one
+/// that its client can read.
+#[test]
+fn fuzz_payloads() {
+    let recorded = [
+        (Client::Claude, include_str!("../../tests/payloads/claude-2.1.325-hooks.jsonl")),
+        (Client::Codex, include_str!("../../tests/payloads/codex-0.166.0-codemode-hooks.jsonl")),
+        (Client::Gemini, include_str!("../../tests/payloads/gemini-0.61.0-hooks.jsonl")),
+        (Client::Opencode, include_str!("../../tests/payloads/opencode-1.18.33-plugin.jsonl")),
+    ];
+    let lines = recorded.iter().flat_map(|(_, lines)| lines.lines());
+    let known: Vec<&[u8]> = lines.map(str::as_bytes).collect();
+    let words = "two\nlines, \"quoted\"".to_owned();
+    let answers = [
+        Answer::Silent,
+        Answer::Context(words.clone()),
+        Answer::Deny(words.clone()),
+        Answer::Ask(words.clone()),
+        Answer::GoOn(words),
+    ];
+    let tried = baton_testing::fuzz::run("payloads", &known, |input| {
+        let Ok(value) = serde_json::from_slice::<Value>(input) else { return };
+        for client in Client::ALL {
+            let Some(payload) = read(client, &value) else { continue };
+            for answer in &answers {
+                let said = say(&payload, answer);
+                let fine = said.out.is_empty() || serde_json::from_str::<Value>(&said.out).is_ok();
+                assert!(fine && said.exit == 0 && said.err.is_empty(), "{said:?}");
+            }
+        }
+    });
+    assert!(tried > 100, "{tried}");
+}

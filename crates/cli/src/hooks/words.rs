@@ -4,6 +4,7 @@
 //! other agents stand in quotes, escaped, and never at the start of a line (S20).
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use baton_core::check::{Because, Finding, Verdict};
 use baton_core::shell::danger::Verb;
@@ -13,7 +14,9 @@ use baton_engine::doors::edit::Judged;
 use baton_engine::doors::reads::Stale;
 use baton_engine::doors::shell::{self, Stopped};
 use baton_engine::doors::stop::Left;
+use baton_engine::doors::turn::Turn;
 
+use crate::commands::sync::touch_words;
 use crate::news::notices_words;
 use crate::render::{self, shown};
 use crate::words::{Problem, held_sentence, word};
@@ -42,6 +45,16 @@ pub(crate) fn denial(judged: &Judged) -> String {
             "Baton: {} since you read it, and this would overwrite that. Read it again, then \
              write what both need.",
             stale.map_or_else(|| shown(&path.to_string()), changed_sentence)
+        );
+    }
+    for (path, lines) in &judged.undone {
+        let stale = judged.stale.iter().find(|one| one.path == *path);
+        let _ = writeln!(
+            text,
+            "Baton: {} since you read it, and this would take back {} of that. Read it again, then \
+             change what is there now.",
+            stale.map_or_else(|| shown(&path.to_string()), changed_sentence),
+            render::counted(*lines as u64, "line", "lines")
         );
     }
     for path in &judged.not_appended {
@@ -90,9 +103,18 @@ fn unclaimable_sentence(one: &NotClaimable) -> String {
 
 fn changed_sentence(stale: &Stale) -> String {
     let path = shown(&stale.path.to_string());
+    let names = stale.functions.names();
+    let mut functions = names.iter().take(FINDINGS_MAX).map(|name| shown(name)).collect::<Vec<_>>();
+    if names.len() > FINDINGS_MAX {
+        functions.push(format!("{} more", names.len() - FINDINGS_MAX));
+    }
+    let what = match functions.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", functions.join(", ")),
+    };
     match &stale.by {
-        Some(name) => format!("{path} was changed by {}", shown(name)),
-        None => format!("{path} has changed"),
+        Some(name) => format!("{path} was changed by {}{what}", shown(name)),
+        None => format!("{path} has changed{what}"),
     }
 }
 
@@ -140,6 +162,35 @@ fn news(judged: &Judged) -> String {
 pub(crate) fn told(notices: &[baton_core::notices::Notice]) -> String {
     let lines = notices_words(notices, false);
     lines.lines().map(|line| format!("Baton: {line}\n")).collect()
+}
+
+/// What is new at the beginning of a turn, a few lines.
+pub(crate) fn turn(turn: &Turn) -> String {
+    let mut text = told(&turn.notices);
+    for stale in turn.stale.iter().take(FINDINGS_MAX) {
+        let changed = changed_sentence(stale);
+        let _ = writeln!(
+            text,
+            "Baton: {changed} since you read it. Read it again before you rely on it."
+        );
+    }
+    let more = turn.stale.len().saturating_sub(FINDINGS_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "Baton: and {more} more files that you read have changed.");
+    }
+    if let Some(behind) = &turn.behind {
+        let commits = render::counted(behind.commits, "commit", "commits");
+        let _ = writeln!(
+            text,
+            "Baton: {} has {commits} that your branch has not, and these touch what you work with \
+             (baton sync --pull brings them in):",
+            shown(&behind.target)
+        );
+        for touch in behind.touches.iter().take(FINDINGS_MAX) {
+            text.push_str(&touch_words(touch));
+        }
+    }
+    text
 }
 
 /// Why a line of a shell may not run, and what to do instead.
@@ -287,6 +338,15 @@ pub(crate) fn compared(compared: &Compared) -> String {
         );
     }
     text.trim_end().to_owned()
+}
+
+/// The time is over; the act goes on unjudged.
+pub(crate) fn too_slow(limit: Duration) -> String {
+    format!(
+        "Baton: this was not judged, because Baton had no answer within {} s. Go on carefully, and \
+         tell your user: baton doctor",
+        limit.as_secs()
+    )
 }
 
 /// Baton could not answer; the act goes on unjudged, and the agent is told so.

@@ -111,7 +111,16 @@ fn taken_back(theirs: &Difference, own: &Difference, library: &mut Library) -> V
     };
     let texts = (text(&theirs.before), text(&own.before), text(&own.after));
     let (Some(known), Some(base), Some(tip)) = texts else { return Vec::new() };
-    let (known, base, tip) = (lines::split(&known), lines::split(&base), lines::split(&tip));
+    stretches(&known, &base, &tip)
+}
+
+/// How many lines of what became of `known` would be taken back by making `after` out of `now`.
+pub(crate) fn lines_taken_back(known: &str, now: &str, after: &str) -> usize {
+    stretches(known, now, after).iter().map(|stretch| stretch.lines).sum()
+}
+
+fn stretches(known: &str, base: &str, tip: &str) -> Vec<Stretch> {
+    let (known, base, tip) = (lines::split(known), lines::split(base), lines::split(tip));
     let (landed, changed) = (lines::diff(&known, &base), lines::diff(&base, &tip));
     let mut found = Vec::new();
     for change in &changed {

@@ -16,6 +16,7 @@ use baton_core::zones::Rule;
 use super::reads::{self, Stale};
 use crate::checking::{self, NotClaimable, Verdicts};
 use crate::claiming;
+use crate::conflicts::undo::lines_taken_back;
 use crate::failure::Failure;
 use crate::resources::{literal, path_on_disk};
 use crate::sighting::in_the_way;
@@ -61,6 +62,9 @@ pub struct Judged {
     pub stale: Vec<Stale>,
     /// Those of them that would be overwritten as a whole: the verdict is "no" for them.
     pub overwritten: Vec<Resource>,
+    /// Files in which it would take back lines that another changed since this session read them,
+    /// and how many.
+    pub undone: Vec<(Resource, usize)>,
     /// Files in append zones in which existing lines would change.
     pub not_appended: Vec<Resource>,
     pub notices: Vec<Notice>,
@@ -87,9 +91,14 @@ impl Judged {
             granted: None,
             stale: Vec::new(),
             overwritten: Vec::new(),
+            undone: Vec::new(),
             not_appended: Vec::new(),
             notices: Vec::new(),
         }
+    }
+
+    fn goes_against_others(&self) -> bool {
+        !(self.overwritten.is_empty() && self.undone.is_empty() && self.not_appended.is_empty())
     }
 }
 
@@ -105,7 +114,7 @@ pub fn edit(
     let mut judged = Judged::of(checking::check(workspace, actor, cwd, &wanted)?);
     if judged.verdict < Verdict::Ask {
         look_at_changes(workspace, actor, cwd, targets, &mut judged)?;
-        if !judged.overwritten.is_empty() || !judged.not_appended.is_empty() {
+        if judged.goes_against_others() {
             judged.verdict = Verdict::Deny;
         }
     }
@@ -180,9 +189,12 @@ fn look_at_changes(
     for target in literals {
         let resources = literal(&workspace.place, cwd, target.path.as_ref()).unwrap_or_default();
         for resource in resources {
-            let stale = judged.stale.iter().any(|one| one.path == resource);
-            if stale && matches!(target.change, Change::Whole(_)) {
+            let stale = judged.stale.iter().find(|one| one.path == resource);
+            if stale.is_some() && matches!(target.change, Change::Whole(_)) {
                 judged.overwritten.push(resource.clone());
+            } else if let Some(stale) = stale {
+                let lines = taken_back(workspace, stale, &target.change);
+                judged.undone.extend((lines > 0).then(|| (resource.clone(), lines)));
             }
             let finding = judged.findings.iter().find(|one| one.resource == resource);
             let zone = finding.map(|one| one.zone);
@@ -199,18 +211,40 @@ fn appends(workspace: &Workspace, resource: &Resource, change: &Change) -> bool 
     let Some(path) = path_on_disk(&workspace.place.root, resource) else {
         return true;
     };
-    let there = match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.len() > COMPARED_BYTES_MAX => return true,
-        Ok(_) => std::fs::read_to_string(&path).unwrap_or_default(),
-        // What is made anew changes no line of anybody's.
-        Err(_) => return true,
-    };
-    let after = match change {
-        Change::Whole(text) => text.clone(),
-        Change::Replace { old, new, all: true } => there.replace(old, new),
-        Change::Replace { old, new, all: false } => there.replacen(old, new, 1),
-        Change::Away => return false,
-        Change::Append | Change::Unknown => return true,
-    };
-    after.starts_with(there.trim_end_matches('\n'))
+    // What is made anew changes no line of anybody's.
+    let Some(there) = text_at(&path) else { return true };
+    match change {
+        Change::Away => false,
+        change => {
+            change.makes(&there).is_none_or(|after| after.starts_with(there.trim_end_matches('\n')))
+        }
+    }
+}
+
+/// How many lines it would take back of what another made of the file since it was read. What
+/// nobody is known to have changed is nobody's to be kept.
+fn taken_back(workspace: &Workspace, stale: &Stale, change: &Change) -> usize {
+    let path = path_on_disk(&workspace.place.root, &stale.path);
+    let (Some(known), Some(_)) = (&stale.known, &stale.by) else { return 0 };
+    let Some(there) = path.as_deref().and_then(text_at) else { return 0 };
+    change.makes(&there).map_or(0, |after| lines_taken_back(known, &there, &after))
+}
+
+/// A text that can be compared; a file that is not there has none.
+fn text_at(path: &Path) -> Option<String> {
+    let metadata = std::fs::metadata(path).ok()?;
+    (metadata.len() <= COMPARED_BYTES_MAX).then(|| std::fs::read_to_string(path).ok())?
+}
+
+impl Change {
+    /// What comes of a text; nothing where that cannot be told.
+    fn makes(&self, there: &str) -> Option<String> {
+        match self {
+            Self::Whole(text) => Some(text.clone()),
+            Self::Replace { old, new, all: true } => Some(there.replace(old, new)),
+            Self::Replace { old, new, all: false } => Some(there.replacen(old, new, 1)),
+            Self::Away => Some(String::new()),
+            Self::Append | Self::Unknown => None,
+        }
+    }
 }

@@ -6,7 +6,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use baton_core::id::SessionId;
 
@@ -14,7 +15,27 @@ use crate::place::Place;
 
 /// A trace that has grown beyond this keeps its second half only.
 const BYTES_MAX: u64 = 512 * 1024;
-const FOLDER: &str = "traces";
+pub(super) const FOLDER: &str = "traces";
+/// Traces that nobody has touched for so long are of no use to anybody.
+const AGE_MAX: Duration = Duration::from_secs(3 * 24 * 3_600);
+
+/// Removes what is old. For the start of a session, where a moment more does not matter.
+pub(super) fn tidy(place: &Place) {
+    let folder = place.store.join(FOLDER);
+    remove_old(&folder);
+    remove_old(&folder.join("texts"));
+}
+
+fn remove_old(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let Ok(metadata) = entry.metadata() else { continue };
+        let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
+        if metadata.is_file() && age.is_some_and(|age| age > AGE_MAX) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
 
 /// A file of lines that only grows at its end.
 #[derive(Debug)]

@@ -60,6 +60,8 @@ pub enum Permit {
 /// Whoever knows what may be asked for.
 pub trait Judge: std::fmt::Debug + Send + Sync {
     fn judge(&self, words: &[OsString]) -> Result<Permit, Said>;
+    /// The same for calls that are many in one: what `BATON_BOUND` says to them.
+    fn bound(&self) -> String;
 }
 
 /// What every call is bound to.
@@ -208,7 +210,9 @@ impl Desk {
         command.args(words);
         leash::for_nobody(&mut command);
         command.env_remove(BROKER_VARIABLE);
-        command.env(BOUND_VARIABLE, "1").env("BATON_SESSION", &self.bound.credential);
+        command
+            .env(BOUND_VARIABLE, self.bound.judge.bound())
+            .env("BATON_SESSION", &self.bound.credential);
         command
     }
 }

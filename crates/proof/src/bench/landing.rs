@@ -116,16 +116,22 @@ fn queued(baton: &Path, bad: &[usize]) -> Result<(Duration, u32), Failure> {
 }
 
 /// One file of ten thousand, committed by Baton and by git, each in a repository of its own.
+/// Ten thousand of them.
+pub(super) fn plant_files(root: &Path) -> Result<(), Failure> {
+    for folder in 0..FOLDERS {
+        for file in 0..FILES_EACH {
+            write(&root.join(format!("f{folder}/g{file}")), &format!("{folder} {file}\n"))?;
+        }
+    }
+    Ok(())
+}
+
 fn commits(baton: &Path, scale: Scale, lines: &mut Vec<Line>) -> Result<(), Failure> {
     println!("commit of one file of {}", FOLDERS * FILES_EACH);
     let grounds = [Ground::make(None)?, Ground::make(None)?];
     for ground in &grounds {
         let root = ground.root();
-        for folder in 0..FOLDERS {
-            for file in 0..FILES_EACH {
-                write(&root.join(format!("f{folder}/g{file}")), &format!("{folder} {file}\n"))?;
-            }
-        }
+        plant_files(&root)?;
         git(&root, &["config", "user.name", "Ann"])?;
         git(&root, &["config", "user.email", "ann@example.invalid"])?;
         git(&root, &["add", "-A"])?;

@@ -30,7 +30,9 @@ impl Call {
         // A small environment: what the caller's holds would be paid for by everybody.
         command.args(words).current_dir(&self.folder).env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        command.env("BATON_SESSION", &self.credential);
+        if !self.credential.is_empty() {
+            command.env("BATON_SESSION", &self.credential);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }

@@ -61,7 +61,7 @@ fn take_and_put_back(call: &Call) -> Result<std::time::Duration, Failure> {
 }
 
 /// Through the same evolution as everything else, many events to a decision.
-fn fill_tasks(
+pub(super) fn fill_tasks(
     ground: &Ground,
     open: usize,
     done: usize,

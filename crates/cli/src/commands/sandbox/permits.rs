@@ -6,9 +6,9 @@
 
 use std::ffi::OsString;
 
-use baton_engine::sandbox::{Judge, May, Permit, Said};
+use baton_engine::sandbox::{self, Judge, May, Permit, Said};
 
-use crate::arguments::{self, Command, Said as Parsed};
+use crate::arguments::{self, Command, Common, Said as Parsed};
 use crate::commands::gate::Gate;
 use crate::commands::handoff::Handoff;
 use crate::commands::policy::Policy;
@@ -26,13 +26,42 @@ use serde_json::json;
 const OF_OTHERS: [&str; 2] = ["--session", "--person-token"];
 
 /// The role that is held.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Role {
     pub(crate) name: String,
     pub(crate) may: May,
 }
 
+/// Asked again where a command is served: a server inside (MCP) has many under one call, and serves
+/// them in a process that is not confined.
+pub(crate) fn demand(command: &Command, common: &Common) -> Result<(), Problem> {
+    let Ok(text) = std::env::var(sandbox::BOUND_VARIABLE) else { return Ok(()) };
+    // The broker's own steps on the way to a call.
+    if matches!(command, Command::SandboxCall(_) | Command::SandboxCommand(_)) {
+        return Ok(());
+    }
+    let role = Role::from_text(&text);
+    match permit(command, role.may) {
+        Ok(Permit::InRepository) if common.counter.is_some() => Err(role.problem(UNCONFINED)),
+        Ok(_) => Ok(()),
+        Err(why) => Err(role.problem(why)),
+    }
+}
+
+/// Each right as the letter that says it.
+fn rights(may: &mut May) -> [(char, &mut bool); 4] {
+    let May { write_tree, commit, land, deploy } = may;
+    [('w', write_tree), ('c', commit), ('l', land), ('d', deploy)]
+}
+
 impl Judge for Role {
+    /// `wcld code`.
+    fn bound(&self) -> String {
+        let mut may = self.may;
+        let has = rights(&mut may).into_iter().filter(|(_, has)| **has).map(|(letter, _)| letter);
+        format!("{} {}", has.collect::<String>(), self.name)
+    }
+
     fn judge(&self, words: &[OsString]) -> Result<Permit, Said> {
         let json = words.iter().any(|word| word == "--json");
         let of_others = |word: &&OsString| {
@@ -58,8 +87,18 @@ impl Judge for Role {
 }
 
 impl Role {
-    fn refused(&self, why: &str, json: bool) -> Said {
-        let problem = Problem {
+    /// What says nothing we know means no right.
+    fn from_text(text: &str) -> Self {
+        let (letters, name) = text.split_once(' ').unwrap_or(("", text));
+        let mut may = May::default();
+        for (letter, has) in rights(&mut may) {
+            *has = letters.contains(letter);
+        }
+        Self { name: name.to_owned(), may }
+    }
+
+    fn problem(&self, why: &str) -> Problem {
+        Problem {
             exit: 1,
             code: "sandboxed",
             message: format!(
@@ -68,7 +107,11 @@ impl Role {
             ),
             next: "leave it to a person or a session outside, and go on with something else".into(),
             details: json!({}),
-        };
+        }
+    }
+
+    fn refused(&self, why: &str, json: bool) -> Said {
+        let problem = self.problem(why);
         Said {
             out: if json { format!("{}\n", problem.document()) } else { String::new() },
             err: format!("refused: {}\nnext: {}\n", problem.message, problem.next),
@@ -77,6 +120,8 @@ impl Role {
     }
 }
 
+const UNCONFINED: &str = "this runs code of the tree, so it is for the shell (baton …) and not done \
+                          through a server";
 const PERSON: &str = "this is a person's to decide: it is not done";
 const ELSEWHERE: &str = "this writes or runs what you choose, outside: it is not done";
 const COMMITS: &str = "this role does not commit: it is not done";
@@ -112,6 +157,7 @@ fn permit(command: &Command, may: May) -> Judged {
         | Command::NextNumber(_)
         | Command::Prime
         | Command::Hook(_)
+        | Command::Mcp(_)
         | Command::Import(_)
         | Command::Deploys(_)
         | Command::Doctor
@@ -184,5 +230,23 @@ fn session(wanted: &Session) -> Judged {
             Ok(Permit::Plain)
         }
         Session::Start { .. } | Session::End(_) => Err(ONE_SESSION),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_comes_back_as_it_went() {
+        for may in [
+            May::default(),
+            May { commit: true, ..May::default() },
+            May { write_tree: true, commit: true, land: true, deploy: true },
+        ] {
+            let role = Role { name: "my role".to_owned(), may };
+            assert_eq!(Role::from_text(&role.bound()), role);
+        }
+        assert_eq!(Role::from_text("nonsense").may, May::default());
     }
 }

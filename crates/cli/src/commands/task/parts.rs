@@ -30,6 +30,8 @@ pub(super) fn split(desk: &mut Desk, mut wanted: api::Split) -> Said {
             }
             splitting::parts_of(file, &text)?
         }
+        // Whoever did not type them has them as they are.
+        None if wanted.each.is_empty() => wanted.children,
         None => {
             let child = |title: String| api::Child { title, ..api::Child::default() };
             std::mem::take(&mut wanted.each).into_iter().map(child).collect()

@@ -57,3 +57,26 @@ proptest! {
         prop_assert!(seen || hidden || deeds.unparsed.is_some(), "{}", line);
     }
 }
+
+/// Known lines and patches, spoiled in every way.
+#[test]
+fn fuzz_shell_and_patches() {
+    let lines = [
+        "git add -A && git commit -m 'a b' || echo \"$(date)\" > out.txt",
+        "cat <<'EOF' | tee -a log.md >/dev/null\nline $x\nEOF\n",
+        "for f in *.rs; do sed -i \"s/a/b/\" \"$f\"; done; bash -c 'rm -rf x' & xargs -0 rm",
+        "case $1 in a|b) echo ${x:-y} >> \"$HOME/z\";; *) (cd src; mv a b) 2>&1;; esac",
+        "*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@ fn a\n-old\n+new\n ctx\n\
+         *** Add File: c\n+x\n*** Delete File: d\n*** End Patch\n",
+        "diff --git a/x b/y\nrename from x\n--- a/x\n+++ b/y\n@@ -1,2 +1 @@\n-a\n b\n",
+    ];
+    let known: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
+    let tried = baton_testing::fuzz::run("shell and patches", &known, |input| {
+        let text = String::from_utf8_lossy(input);
+        let deeds = read(&text);
+        danger::of(&deeds);
+        assert!(deeds.unparsed.is_none() || !deeds.harmless);
+        let _ = (patches::read(&text), patches::unified(&text, 1), patches::named(&text));
+    });
+    assert!(tried > 100, "{tried}");
+}

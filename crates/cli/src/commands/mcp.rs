@@ -1,0 +1,55 @@
+//! `mcp`: serve an agent over the Model Context Protocol on standard input and output.
+//!
+//! Owns the command and the descriptors: standard input and output are the protocol's alone from
+//! here on. What is served is in `crate::mcp`.
+
+use std::fs::File;
+use std::process::ExitCode;
+
+use baton_engine::failure::Failure;
+use baton_engine::place::workspace_file::WorkspaceId;
+
+use crate::arguments::Common;
+use crate::desk::{self, Outcome};
+use crate::mcp::{self, floor::Floor};
+use crate::words::Problem;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Mcp {
+    /// The workspace, when it is not the one around this folder; `baton init --json` shows its id
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
+}
+
+pub(crate) fn run(common: &Common, wanted: &Mcp) -> Outcome {
+    let workspace = match wanted.workspace.as_deref() {
+        None => None,
+        Some(text) => Some(WorkspaceId::parse(text).ok_or_else(|| {
+            Problem::usage(
+                format!("\"{}\" is no workspace's id", crate::render::shown(text)),
+                "baton init --json in the workspace, which shows its id",
+            )
+        })?),
+    };
+    let floor = Floor::new(desk::folder(common)?, workspace, desk::hints(common));
+    let (input, output) = stdio().map_err(|source| Failure::File {
+        doing: "standard input and output cannot be used",
+        path: "stdio".into(),
+        source,
+    })?;
+    mcp::serve(floor, input, output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Standard input and output under other numbers. In their place nothing is read and everything
+/// goes to standard error: neither a program that is started here nor a line that is printed by
+/// mistake can get between the client and us.
+fn stdio() -> std::io::Result<(File, File)> {
+    use rustix::io::fcntl_dupfd_cloexec;
+    let input = fcntl_dupfd_cloexec(std::io::stdin(), 3)?;
+    let output = fcntl_dupfd_cloexec(std::io::stdout(), 3)?;
+    let nothing = File::open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(std::io::stderr())?;
+    Ok((input.into(), output.into()))
+}

@@ -1,0 +1,67 @@
+//! The time that a hook may take.
+//!
+//! Owns the answer when it is over: the act goes on unjudged, which is what every door here does
+//! when Baton cannot answer, and the agent is told so. Invariant: exactly one answer is printed. A
+//! plain edit or read on a store of this machine has no watch of its own: it starts no process,
+//! and its wait for the store is bounded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Answer, Event, Payload, Tool, say, words};
+use crate::desk;
+
+/// Clients wait longer, and would take silence for their own fault.
+pub(crate) const LIMIT: Duration = Duration::from_secs(2);
+/// Where the store is, when it is elsewhere.
+const SHARED: &str = "BATON_STORE";
+
+/// Who may answer: the one that says so first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limit {
+    answered: Arc<AtomicBool>,
+}
+
+impl Limit {
+    /// Watches over what may take long.
+    pub(crate) fn watch(payload: &Payload, begun: Instant) -> Self {
+        let limit = Self::default();
+        if may_take_long(&payload.event) || std::env::var_os(SHARED).is_some() {
+            let (mine, payload) = (limit.clone(), payload.clone());
+            let name = "limit".to_owned();
+            // Without a watch the hook answers as late as it does.
+            let _ = std::thread::Builder::new().name(name).spawn(move || {
+                std::thread::sleep(LIMIT.saturating_sub(begun.elapsed()));
+                if mine.is_first() {
+                    let answer = Answer::Context(words::too_slow(LIMIT));
+                    desk::print(&format!("{}\n", say(&payload, &answer).out));
+                    std::process::exit(0);
+                }
+            });
+        }
+        limit
+    }
+
+    /// True for the first who asks, who then answers.
+    fn is_first(&self) -> bool {
+        !self.answered.swap(true, Ordering::SeqCst)
+    }
+
+    /// The hook's own answer is there. When it comes too late, the process is about to end.
+    pub(crate) fn answer(&self) {
+        while !self.is_first() {
+            std::thread::park();
+        }
+    }
+}
+
+fn may_take_long(event: &Event) -> bool {
+    let plain = |tool: &Tool| matches!(tool, Tool::Edit(_) | Tool::Read(_) | Tool::Other);
+    match event {
+        Event::Before(tool) | Event::After { tool, .. } => !plain(tool),
+        // A tree takes the time it takes: its client waits for it.
+        Event::Other | Event::TreeWanted(_) | Event::TreeUnwanted(_) => false,
+        _ => true,
+    }
+}

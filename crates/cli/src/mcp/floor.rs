@@ -1,0 +1,278 @@
+//! Where calls are served: the workspace, kept open, and who calls.
+//!
+//! Owns the open workspaces: each call has one to itself, and gives it back for the next. Finds out
+//! at every call who makes it, so that a session which a hook began after the server did is met.
+//! Which workspace is meant is looked for until one is found: `baton init` may come later.
+
+use std::io::PipeReader;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use baton_core::context::Actor;
+use baton_engine::doors;
+use baton_engine::doors::served::{self, Parent};
+use baton_engine::failure::Failure;
+use baton_engine::place::workspace_file::WorkspaceId;
+use baton_engine::place::{self, Place};
+use baton_engine::whoami::{self, Hints};
+use baton_engine::workspace::Workspace;
+use baton_engine::{known, sandbox, user_config};
+use serde_json::json;
+
+use crate::arguments::{Command, Common};
+use crate::commands;
+use crate::counter::{Counter, Said};
+use crate::desk;
+use crate::news::notices_words;
+use crate::render::shown;
+use crate::words::Problem;
+
+/// Open workspaces that are kept for the next call.
+const KEPT_MAX: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Floor {
+    folder: PathBuf,
+    /// The workspace that was asked for.
+    wanted: Option<WorkspaceId>,
+    hints: Hints,
+    kept: Mutex<Vec<Kept>>,
+    parent: Mutex<Option<Parent>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// Where it was asked for, and where its paths begin.
+    asked: PathBuf,
+    folder: PathBuf,
+    workspace: Workspace,
+}
+
+/// Who calls, as the call says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Caller {
+    /// The client and its own id of the session.
+    pub(crate) session: Option<(String, String)>,
+    pub(crate) name: Option<String>,
+}
+
+/// One call.
+pub(super) struct Order {
+    pub(super) caller: Caller,
+    /// Another folder than the server's.
+    pub(super) folder: Option<PathBuf>,
+    /// Whether it changes something, and so needs a session.
+    pub(super) acts: bool,
+    pub(super) steps: Vec<Step>,
+    pub(super) end: PipeReader,
+    pub(super) hear: Box<dyn Fn(&str)>,
+}
+
+pub(super) enum Step {
+    Command(Command),
+    /// The newest entries of the journal.
+    Journal(u64),
+}
+
+/// What came of a call.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    pub(super) said: Said,
+    pub(super) problem: Option<Problem>,
+    /// The last command said that it did not come to a good end.
+    pub(super) bad: bool,
+}
+
+impl Floor {
+    pub(crate) fn new(folder: PathBuf, wanted: Option<WorkspaceId>, hints: Hints) -> Self {
+        let (kept, parent) = (Mutex::default(), Mutex::default());
+        Self { folder, wanted, hints, kept, parent }
+    }
+
+    /// Serves one call, step by step until one is refused.
+    pub(super) fn serve(&self, order: Order) -> Served {
+        let mut kept = match self.open(order.folder.as_deref()) {
+            Ok(kept) => kept,
+            Err(problem) => return Served { problem: Some(problem), ..Served::default() },
+        };
+        let actor = match self.who(&mut kept.workspace, &order.caller, order.acts) {
+            Ok(actor) => actor,
+            Err(failure) => {
+                self.keep(kept);
+                return Served { problem: Some(failure.into()), ..Served::default() };
+            }
+        };
+        let Kept { asked, folder, workspace } = kept;
+        let Order { steps, acts, end, hear, .. } = order;
+        let counter = Rc::new(Counter::new(workspace, actor, folder, end, hear));
+        let common = Common { counter: Some(Rc::clone(&counter)), ..Common::default() };
+        let mut served = run(&common, &counter, steps);
+        drop(common);
+        let (actor, folder) = (counter.actor.clone(), counter.cwd.clone());
+        let Some(counter) = Rc::into_inner(counter) else { return served };
+        let (mut workspace, said) = counter.close();
+        served.said = said;
+        // A store that did not answer is opened anew by the next call.
+        if served.problem.as_ref().is_none_or(|problem| problem.exit != 4) {
+            served.said.text.push_str(&news(&mut workspace, &actor, acts));
+            self.keep(Kept { asked, folder, workspace });
+        }
+        served
+    }
+
+    fn who(
+        &self,
+        workspace: &mut Workspace,
+        caller: &Caller,
+        acts: bool,
+    ) -> Result<Actor, Failure> {
+        // From inside a sandbox it is that session, whatever the call says.
+        if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
+            return whoami::actor(workspace, &self.hints);
+        }
+        let parent = {
+            let mut known = locked(&self.parent);
+            match known.as_ref().filter(|parent| parent.is_there()) {
+                Some(parent) => parent.clone(),
+                None => known.insert(Parent::look(workspace)).clone(),
+            }
+        };
+        let session = caller.session.as_ref();
+        let call = served::Call {
+            credential: self.hints.credential.as_deref().or(self.hints.environment.as_deref()),
+            session: session.map(|(client, id)| (client.as_str(), id.as_str())),
+            name: caller.name.as_deref(),
+        };
+        match acts {
+            true => served::find_to_act(workspace, &parent, &call),
+            false => match served::find(workspace, &parent, &call) {
+                // Who cannot be told from another may read as nobody in particular.
+                Err(Failure::Refused(_) | Failure::SeveralAgents { .. }) => {
+                    Ok(Actor { tree: Some(workspace.tree.clone()), ..Actor::default() })
+                }
+                found => found,
+            },
+        }
+    }
+
+    fn open(&self, folder: Option<&Path>) -> Result<Kept, Problem> {
+        let asked = folder.map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
+        let mut kept = locked(&self.kept);
+        if let Some(at) = kept.iter().position(|one| one.asked == asked) {
+            return Ok(kept.swap_remove(at));
+        }
+        drop(kept);
+        let (place, folder) = match folder {
+            Some(_) if !asked.is_dir() => {
+                let name = shown(&asked.display().to_string());
+                return Err(Problem::usage(format!("{name} is not a folder"), "name a folder"));
+            }
+            Some(_) => (Place::find(&asked).map_err(Failure::from)?, asked.clone()),
+            None => self.place()?,
+        };
+        let address = user_config::address_for(&place)?;
+        let workspace = Workspace::open_at(place, address.as_deref())?;
+        known::remember(&workspace.place);
+        Ok(Kept { asked, folder, workspace })
+    }
+
+    /// The workspace that is meant, and where paths begin in it.
+    fn place(&self) -> Result<(Place, PathBuf), Problem> {
+        let at_root = |place: Place| {
+            let root = place.root.clone();
+            (place, root)
+        };
+        let here = Place::find(&self.folder);
+        match (&self.wanted, here) {
+            (None, Ok(place)) => Ok((place, self.folder.clone())),
+            (Some(wanted), Ok(place)) if place.workspace.id == *wanted => {
+                Ok((place, self.folder.clone()))
+            }
+            (Some(wanted), _) => known::find(wanted).map(at_root).ok_or_else(|| Problem {
+                exit: 1,
+                code: "no_such_workspace",
+                message: format!("workspace {wanted} is not known on this machine"),
+                next: "baton init, once, in a clone that belongs to it".to_owned(),
+                details: json!({}),
+            }),
+            (None, Err(error @ place::Error::NotInitialised { .. })) => {
+                let mut places = known::all();
+                match (places.len(), places.pop()) {
+                    (1, Some(only)) => Ok(at_root(only)),
+                    (_, None) => Err(Failure::from(error).into()),
+                    (_, Some(last)) => {
+                        places.push(last);
+                        Err(several(&places))
+                    }
+                }
+            }
+            (None, Err(error)) => Err(Failure::from(error).into()),
+        }
+    }
+
+    fn keep(&self, kept: Kept) {
+        let mut all = locked(&self.kept);
+        if all.len() < KEPT_MAX {
+            all.push(kept);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run(common: &Common, counter: &Counter, steps: Vec<Step>) -> Served {
+    let mut served = Served::default();
+    for step in steps {
+        let outcome = match step {
+            Step::Command(command) => commands::serve(command, common),
+            Step::Journal(limit) => desk::Desk::open(common).and_then(|mut desk| {
+                counter.remark(commands::journal::tail(&mut desk, limit)?.trim_end());
+                Ok(ExitCode::SUCCESS)
+            }),
+        };
+        match outcome {
+            Ok(code) => served.bad = code != ExitCode::SUCCESS,
+            Err(problem) => {
+                served.problem = Some(problem);
+                break;
+            }
+        }
+    }
+    served
+}
+
+/// What the caller must be told besides. Answers to acts bring the news with them.
+fn news(workspace: &mut Workspace, actor: &Actor, acts: bool) -> String {
+    if actor.session.is_none() {
+        return String::new();
+    }
+    let kept = doors::kept_words(&workspace.place, actor);
+    if acts {
+        return kept;
+    }
+    let notices = doors::alive(workspace, actor).unwrap_or_default();
+    kept + &notices_words(&notices, false)
+}
+
+fn several(places: &[Place]) -> Problem {
+    let named: Vec<String> = places
+        .iter()
+        .map(|place| {
+            let root = shown(&place.root.display().to_string());
+            format!("{} ({root})", place.workspace.id)
+        })
+        .collect();
+    let ids: Vec<&str> = places.iter().map(|place| place.workspace.id.as_str()).collect();
+    let named = named.join(", ");
+    Problem {
+        exit: 1,
+        code: "several_workspaces",
+        message: format!("this folder is in no workspace, and several are known: {named}"),
+        next: "start the server as: baton mcp --workspace ID".to_owned(),
+        details: json!({ "workspaces": ids }),
+    }
+}

@@ -1,0 +1,256 @@
+//! What the protocol asks of a server, answered by the commands.
+//!
+//! Owns the shape of answers. Some clients show their model only the text of an answer, others only
+//! the structured part: every word stands in both. A refusal is an answer that says so
+//! (`isError`); errors of the protocol are for requests that reach no tool at all.
+
+use std::io::PipeWriter;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestMetaObject,
+    ResourceContents, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, watch};
+
+use super::floor::{Caller, Floor, Order, Served};
+use super::pages;
+use super::requests::{self, Meant};
+use super::tools::{self, Asked};
+
+const INSTRUCTIONS: &str = "Baton keeps several agents and people on one codebase from stepping on \
+each other. Begin with status; take a task (task_take) or claim what you will change; finish with \
+task_update done. A refusal says who, until when and why, and what to do next.";
+
+/// A larger document is left out of the structured answer: its words say what matters, and a model
+/// would read all of it.
+const DOCUMENT_BYTES_MAX: usize = 4_000;
+
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    floor: Arc<Floor>,
+    /// True once the client has closed its end.
+    end: watch::Receiver<bool>,
+}
+
+impl Server {
+    pub(super) fn new(floor: Arc<Floor>, end: watch::Receiver<bool>) -> Self {
+        Self { floor, end }
+    }
+
+    /// Serves a call in a thread of its own, telling how it goes on, until it is done. A client
+    /// that does not want it any more, or is gone, ends it early.
+    async fn serve(&self, meant: Meant, context: &RequestContext<RoleServer>) -> Served {
+        let (reader, writer) = match std::io::pipe() {
+            Ok(pipe) => pipe,
+            Err(error) => return defect(&error.to_string()),
+        };
+        let (sender, mut heard) = mpsc::unbounded_channel::<String>();
+        let caller = Caller {
+            session: client_session(&context.meta),
+            name: context.client_info().map(|client| client.name),
+        };
+        let floor = Arc::clone(&self.floor);
+        let mut call = tokio::task::spawn_blocking(move || {
+            let Meant { steps, acts, folder, .. } = meant;
+            let hear = Box::new(move |text: &str| drop(sender.send(text.to_owned())));
+            floor.serve(Order { caller, folder, acts, steps, end: reader, hear })
+        });
+        let mut writer: Option<PipeWriter> = Some(writer);
+        let mut told = 0.0;
+        loop {
+            tokio::select! {
+                served = &mut call => {
+                    return served.unwrap_or_else(|error| defect(&error.to_string()));
+                }
+                // Whoever waits sleeps on the other end of this.
+                () = context.ct.cancelled(), if writer.is_some() => writer = None,
+                () = over(self.end.clone()), if writer.is_some() => writer = None,
+                Some(text) = heard.recv(), if writer.is_some() => {
+                    told += 1.0;
+                    progress(context, told, text, self.end.clone()).await;
+                }
+            }
+        }
+    }
+}
+
+/// Tells the client how it goes, if it wants to know.
+async fn progress(
+    context: &RequestContext<RoleServer>,
+    told: f64,
+    text: String,
+    end: watch::Receiver<bool>,
+) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    let news = ProgressNotificationParam::new(token, told).with_message(text);
+    tokio::select! {
+        _ = context.peer.notify_progress(news) => {}
+        // Nobody sends any more then.
+        () = over(end) => {}
+    }
+}
+
+/// Until the client has closed its end.
+pub(super) async fn over(mut end: watch::Receiver<bool>) {
+    // Without the thread that reads there is no client either.
+    drop(end.wait_for(|ended| *ended).await);
+}
+
+/// The session that the client itself says it is, where it does.
+fn client_session(meta: &RequestMetaObject) -> Option<(String, String)> {
+    let told = meta.get("x-codex-turn-metadata")?;
+    let read;
+    let told = match told {
+        Value::String(text) => {
+            read = serde_json::from_str::<Value>(text).ok()?;
+            &read
+        }
+        told => told,
+    };
+    let id = told.get("session_id").or_else(|| told.get("thread_id"))?.as_str()?;
+    Some(("codex".to_owned(), id.to_owned()))
+}
+
+fn defect(what: &str) -> Served {
+    let problem = crate::words::Problem {
+        exit: 4,
+        code: "defect",
+        message: format!("the call could not be served: {what}"),
+        next: "baton doctor, and report this line with what it prints".to_owned(),
+        details: json!({}),
+    };
+    Served { problem: Some(problem), ..Served::default() }
+}
+
+fn result(served: Served, must_succeed: bool) -> CallToolResult {
+    let Served { said, problem, bad } = served;
+    let mut text = said.text;
+    let mut document = Map::new();
+    let mut replies = said.replies;
+    let replies = match replies.len() {
+        0 => None,
+        1 => replies.pop(),
+        _ => Some(Value::Array(replies)),
+    };
+    if let Some(replies) = replies.filter(|value| value.to_string().len() <= DOCUMENT_BYTES_MAX) {
+        document.insert("reply".into(), replies);
+    }
+    let is_error = problem.is_some() || bad && must_succeed;
+    if let Some(problem) = problem {
+        let (label, message, next) = (problem.label(), &problem.message, &problem.next);
+        text.push_str(&format!("{label}: {message}\nnext: {next}\n"));
+        document.insert("code".into(), problem.code.into());
+        document.insert("message".into(), problem.message.into());
+        document.insert("next".into(), problem.next.into());
+        document.insert("details".into(), problem.details);
+    }
+    let text = text.trim_end();
+    document.insert("text".into(), text.into());
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(document.into());
+    result.is_error = Some(is_error);
+    result
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> ErrorData {
+    let name = crate::render::shown(name);
+    let message = format!("there is no {what} {name:?}; there are {}", known.join(", "));
+    ErrorData::invalid_params(message, None)
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("baton", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools: Vec<Tool> = tools::TOOLS.iter().map(Asked::tool).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = tools::named(&request.name) else {
+            let known: Vec<&str> = tools::TOOLS.iter().map(|tool| tool.name).collect();
+            return Err(unknown("tool", &request.name, &known));
+        };
+        let given: JsonObject = request.arguments.unwrap_or_default();
+        let (served, must_succeed) = match requests::read(tool, given) {
+            Err(problem) => (Served { problem: Some(problem), ..Served::default() }, true),
+            Ok(meant) => {
+                let must_succeed = meant.must_succeed;
+                (self.serve(meant, &context).await, must_succeed)
+            }
+        };
+        Ok(result(served, must_succeed).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(pages::list()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(pages::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let Some(step) = pages::step(&request.uri) else {
+            let known =
+                ["baton://status", "baton://journal", "baton://task/ID", "baton://handoff/ID"];
+            return Err(unknown("resource", &request.uri, &known));
+        };
+        let meant = Meant { steps: vec![step], acts: false, folder: None, must_succeed: false };
+        let served = self.serve(meant, &context).await;
+        if let Some(problem) = &served.problem {
+            let message = format!("{}; next: {}", problem.message, problem.next);
+            return Err(ErrorData::resource_not_found(message, None));
+        }
+        let page = ResourceContents::text(served.said.text, request.uri);
+        Ok(ReadResourceResult::new(vec![page]).into())
+    }
+
+    /// A method that nobody knows, or a known one with parameters that nobody understands.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = crate::render::shown(&request.method);
+        Err(match request.method.as_str() {
+            "tools/call" | "resources/read" | "initialize" => ErrorData::invalid_params(
+                format!("{method} cannot be asked with these parameters"),
+                None,
+            ),
+            _ => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        })
+    }
+}

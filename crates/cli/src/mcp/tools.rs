@@ -1,0 +1,462 @@
+//! What can be asked: one table of tools.
+//!
+//! Owns names, descriptions and fields. The schema that a client gets and the check of what it
+//! sends come from the same lines, so neither can drift from the other. Fields are named as in the
+//! requests of `baton_engine::api` that they become. Every word here is paid for by every agent in
+//! every session: the whole list stays below [`LIST_BYTES_MAX`].
+
+use std::sync::Arc;
+
+use baton_engine::api;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+use crate::render::shown;
+use crate::words::Problem;
+
+/// 2,500 model tokens at three and a half bytes each. Two public tokenizers make one of 4.2 bytes of
+/// this list; at three bytes each there would be room for names, and none for what they mean.
+#[cfg(test)]
+const LIST_BYTES_MAX: usize = 8_750;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Text,
+    Texts,
+    Flag,
+    Whole,
+    /// `90s`, `30m`: becomes milliseconds.
+    Time,
+    One(&'static [&'static str]),
+    /// Any JSON.
+    Any,
+    /// The parts of a divided task.
+    Parts,
+}
+
+#[derive(Debug)]
+pub(super) struct Field {
+    name: &'static str,
+    kind: Kind,
+    about: &'static str,
+    required: bool,
+}
+
+const fn field(name: &'static str, kind: Kind, about: &'static str) -> Field {
+    Field { name, kind, about, required: false }
+}
+
+const fn required(name: &'static str, kind: Kind, about: &'static str) -> Field {
+    Field { name, kind, about, required: true }
+}
+
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) name: &'static str,
+    about: &'static str,
+    hints: Hints,
+    fields: &'static [Field],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hints {
+    Reads,
+    /// Changes what Baton keeps; nothing is lost by it.
+    Acts,
+    /// The same, and twice is as good as once.
+    Settles,
+    /// Reaches the remote and files of the project.
+    Outside,
+}
+
+use Kind::{Any, Flag, One, Parts, Text, Texts, Time, Whole};
+
+/// What the parts of a divided task may say; the titles are required.
+const PART: &[Field] = &[
+    required("title", Text, ""),
+    field("body", Text, ""),
+    field("paths", Texts, ""),
+    field("role", Text, ""),
+];
+
+pub(super) const TOOLS: &[Asked] = &[
+    Asked {
+        name: "status",
+        about: "Who works here, on which tasks, what is claimed, waits or needs a person.",
+        hints: Hints::Reads,
+        fields: &[field("path", Text, "Instead: who holds and changed this path")],
+    },
+    Asked {
+        name: "claim",
+        about: "Take files or named things before you change them, all or nothing. Hooked edits \
+                claim by themselves.",
+        hints: Hints::Settles,
+        fields: &[
+            required(
+                "resources",
+                Texts,
+                "Paths, folders (src/), patterns (src/*.rs), names (@browser/shop, @gpu=2)",
+            ),
+            field("reason", Text, "For whoever is refused by it"),
+            field("wait", Time, "Queue this long, e.g. 60s, at most 5m"),
+            field("shared", Flag, "Together with others who only share"),
+            field("ask", Text, "Instead: ask the holder to let go, saying why"),
+        ],
+    },
+    Asked {
+        name: "release",
+        about: "Let go of claims.",
+        hints: Hints::Settles,
+        fields: &[
+            field("resources", Texts, "A folder lets go of everything in it"),
+            field("all", Flag, "Everything you hold"),
+        ],
+    },
+    Asked {
+        name: "task_list",
+        about: "Tasks: who does what, what can be taken, what is blocked and why.",
+        hints: Hints::Reads,
+        fields: &[
+            field(
+                "view",
+                One(&["unfinished", "ready", "blocked", "mine", "all"]),
+                "Default unfinished",
+            ),
+            field("task", Text, "Everything about this one instead"),
+            field("limit", Whole, "Default 30"),
+        ],
+    },
+    Asked {
+        name: "task_take",
+        about: "Take the best ready task, or a named one, and get what is needed to do it.",
+        hints: Hints::Acts,
+        fields: &[
+            field("task", Text, "This one"),
+            field("claim", Flag, "Claim its paths with it"),
+            field("also", Flag, "Beside your active task"),
+        ],
+    },
+    Asked {
+        name: "task_add",
+        about: "File a task; or, with split, divide one into parts that others do.",
+        hints: Hints::Acts,
+        fields: &[
+            field("title", Text, "What is to be done, in one line"),
+            field("body", Text, "All else to know"),
+            field("priority", Whole, "0 (urgent) to 4"),
+            field("after", Texts, "Tasks to be finished before"),
+            field("paths", Texts, "What it will touch"),
+            field("role", Text, "Only for this role"),
+            field("key", Text, "The same key is one task"),
+            field("split", Text, "The task to divide"),
+            field("parts", Parts, ""),
+            field("sequence", Flag, "The parts one after the other"),
+            field("then", Text, "Title of a task to join them"),
+        ],
+    },
+    Asked {
+        name: "task_update",
+        about: "End or move a task. done: report_done, report_not_done. fail: why. block: on. \
+                park: next. submit (for review): commit. approve. reject: feedback. note: text.",
+        hints: Hints::Acts,
+        fields: &[
+            required(
+                "action",
+                One(&["done", "fail", "block", "park", "submit", "approve", "reject", "note"]),
+                "",
+            ),
+            required("task", Text, ""),
+            field("report_done", Text, "What was done"),
+            field("report_not_done", Text, "What was not, or \"nothing\""),
+            field("commit", Text, "Holds the work"),
+            field("why", Text, ""),
+            field(
+                "class",
+                One(&["failed", "rate-limited", "auth", "killed"]),
+                "Of fail; default failed",
+            ),
+            field("on", Text, "Task or words it waits for"),
+            field("next", Text, "Next step, for whoever goes on"),
+            field("back_in", Time, "Offer it again after"),
+            field("to", Text, "Reviewer: role:NAME or a session"),
+            field("feedback", Text, "What must change"),
+            field("kind", One(&["decision", "lesson", "progress"]), "Of note"),
+            field("text", Text, ""),
+            field("token", Text, "Refuse unless it is the attempt's"),
+        ],
+    },
+    Asked {
+        name: "handoff",
+        about: "Hand a task over with its claims and tree. offer (task): state, remaining, next. \
+                accept, decline (why), show: id. list.",
+        hints: Hints::Acts,
+        fields: &[
+            required("action", One(&["offer", "accept", "decline", "list", "show"]), ""),
+            field("id", Text, "Handoff (t3-h1) or task"),
+            field("to", Text, "Session, role:NAME or anyone"),
+            field("state", Text, "Where it stands"),
+            field("remaining", Text, "Left to do"),
+            field("next", Text, "Step to begin with"),
+            field("decisions", Texts, "What: why"),
+            field("blockers", Texts, ""),
+            field("constraints", Texts, "Must stay"),
+            field("within", Time, "Returns to you after"),
+            field("also", Flag, "Beside your active task"),
+            field("why", Text, ""),
+        ],
+    },
+    Asked {
+        name: "state",
+        about: "Values everyone sees, each with a version.",
+        hints: Hints::Acts,
+        fields: &[
+            required(
+                "action",
+                One(&["get", "set", "append", "merge", "delete", "list", "history"]),
+                "",
+            ),
+            field("key", Text, "Or a pattern for list: build/*"),
+            field("value", Any, "Any JSON"),
+            field("if_version", Whole, "Refuse unless it is at it; 0: no value"),
+        ],
+    },
+    Asked {
+        name: "gate",
+        about: "Ask a person before work goes on. Only a person decides.",
+        hints: Hints::Acts,
+        fields: &[
+            required("action", One(&["ask", "list", "show"]), ""),
+            field("id", Text, "Gate to show"),
+            field("on", Text, "Task or words it stands before"),
+            field(
+                "kind",
+                One(&["approval", "credential", "legal", "deploy", "decision"]),
+                "Default decision",
+            ),
+            field("ask", Text, "The question"),
+            field("options", Texts, "To choose from"),
+        ],
+    },
+    Asked {
+        name: "commit_and_land",
+        about: "Commit exactly these paths (with message), sync with the remote if asked, and land \
+                the branch: merged, checked, then in the target. Without message: only land.",
+        hints: Hints::Outside,
+        fields: &[
+            field("message", Text, ""),
+            field("paths", Texts, "Default: what you claimed and changed"),
+            field("release", Flag, "Let go of what is committed"),
+            field("include_foreign", Flag, "Also lines another session wrote"),
+            field("sync", Flag, "Pull first"),
+            field("land", Flag, "Default true"),
+            field("branch", Text, "Default: this tree's"),
+            field("task", Text, ""),
+            field("queue", Flag, "Only get in line"),
+            field("takes_back", Flag, "It undoes landed work on purpose"),
+            field("dir", Text, "Folder of another tree"),
+        ],
+    },
+    Asked {
+        name: "conflicts",
+        about: "What will not merge between live trees and the target, before it is met.",
+        hints: Hints::Reads,
+        fields: &[],
+    },
+];
+
+pub(super) fn named(name: &str) -> Option<&'static Asked> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+impl Asked {
+    pub(super) fn tool(&self) -> Tool {
+        let mut schema = object(self.fields);
+        schema.entry("properties").or_insert_with(|| json!({}));
+        Tool::new(self.name, self.about, Arc::new(schema)).with_annotations(self.hints.of())
+    }
+
+    /// What was sent, if it is what the schema asks for; times as the requests want them.
+    pub(super) fn check(&self, given: JsonObject) -> Result<JsonObject, Problem> {
+        checked(self.name, self.fields, given)
+    }
+}
+
+impl Hints {
+    fn of(self) -> ToolAnnotations {
+        let hints = ToolAnnotations::new().read_only(self == Self::Reads);
+        let hints = match self {
+            Self::Reads => hints,
+            Self::Settles => hints.destructive(false).idempotent(true),
+            Self::Acts | Self::Outside => hints.destructive(false),
+        };
+        hints.open_world(self == Self::Outside)
+    }
+}
+
+fn object(fields: &[Field]) -> JsonObject {
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    let properties: Map<String, Value> =
+        fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
+    schema.insert("properties".into(), properties.into());
+    let needed: Vec<&str> =
+        fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    if !needed.is_empty() {
+        schema.insert("required".into(), needed.into());
+    }
+    schema.insert("additionalProperties".into(), false.into());
+    schema
+}
+
+impl Field {
+    fn schema(&self) -> Value {
+        let mut schema = match self.kind {
+            Text | Time => json!({ "type": "string" }),
+            Texts => json!({ "type": "array", "items": { "type": "string" } }),
+            Flag => json!({ "type": "boolean" }),
+            Whole => json!({ "type": "integer", "minimum": 0 }),
+            One(words) => json!({ "type": "string", "enum": words }),
+            Any => json!({}),
+            Parts => json!({ "type": "array", "items": object(PART) }),
+        };
+        if let (Some(schema), false) = (schema.as_object_mut(), self.about.is_empty()) {
+            schema.insert("description".into(), self.about.into());
+        }
+        schema
+    }
+
+    fn check(&self, tool: &str, value: Value) -> Result<Value, Problem> {
+        let name = self.name;
+        let wrong = |what: &str| {
+            Err(Problem::usage(format!("`{name}` must be {what}"), format!("call {tool} again")))
+        };
+        match (self.kind, value) {
+            (Any, value) => Ok(value),
+            (Text, value @ Value::String(_)) => Ok(value),
+            (Text, _) => wrong("text"),
+            (Flag, value @ Value::Bool(_)) => Ok(value),
+            (Flag, _) => wrong("true or false"),
+            (Whole, Value::Number(number)) => match whole(&number) {
+                Some(whole) => Ok(whole.into()),
+                None => wrong("a whole number, 0 or more"),
+            },
+            (Whole, _) => wrong("a whole number, 0 or more"),
+            (Texts, Value::Array(items)) if items.iter().all(Value::is_string) => Ok(items.into()),
+            (Texts, _) => wrong("a list of texts"),
+            (One(words), Value::String(word)) if words.contains(&word.as_str()) => Ok(word.into()),
+            (One(words), _) => wrong(&format!("one of {}", words.join(", "))),
+            (Time, Value::String(text)) => match api::span(&text) {
+                Ok(span) => Ok(span.0.into()),
+                Err(_) => wrong("a time: 90s, 30m, 2h or 1d"),
+            },
+            (Time, _) => wrong("a time as text: 90s, 30m, 2h or 1d"),
+            (Parts, Value::Array(parts)) => {
+                let part = |part| match part {
+                    Value::Object(part) => checked(tool, PART, part).map(Value::from),
+                    _ => wrong("a list of objects with a title"),
+                };
+                parts.into_iter().map(part).collect()
+            }
+            (Parts, _) => wrong("a list of objects with a title"),
+        }
+    }
+}
+
+/// Some clients send 5 as 5.0.
+fn whole(number: &serde_json::Number) -> Option<u64> {
+    number.as_u64().or_else(|| {
+        let float = number.as_f64()?;
+        let fits = float.fract() == 0.0 && (0.0..9e15).contains(&float);
+        fits.then(|| format!("{float:.0}").parse().ok())?
+    })
+}
+
+fn checked(tool: &str, fields: &[Field], given: JsonObject) -> Result<JsonObject, Problem> {
+    let mut good = Map::new();
+    for (name, value) in given {
+        let Some(field) = fields.iter().find(|field| field.name == name) else {
+            let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+            let allowed = match known.as_slice() {
+                [] => "it takes nothing".to_owned(),
+                known => format!("it takes {}", known.join(", ")),
+            };
+            let message = format!("{tool} has no argument `{}`: {allowed}", shown(&name));
+            return Err(Problem::usage(message, format!("call {tool} again without it")));
+        };
+        // Some clients send every field, with nothing in those that are not meant.
+        if value.is_null() && !matches!(field.kind, Any) {
+            continue;
+        }
+        good.insert(name, field.check(tool, value)?);
+    }
+    match fields.iter().find(|field| field.required && !good.contains_key(field.name)) {
+        None => Ok(good),
+        Some(field) => {
+            let among = match field.kind {
+                One(words) => format!(" (one of {})", words.join(", ")),
+                _ => String::new(),
+            };
+            let message = format!("{tool} needs `{}`{among}", field.name);
+            Err(Problem::usage(message, format!("call {tool} again with it")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lesson_32_the_list_costs_an_agent_little() {
+        let tools: Vec<Tool> = TOOLS.iter().map(Asked::tool).collect();
+        let text = serde_json::to_string(&json!({ "tools": tools })).unwrap();
+        assert!(text.len() <= LIST_BYTES_MAX, "{} bytes: {text}", text.len());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_allowed() {
+        let said = |tool: &str, given: Value| {
+            let Value::Object(given) = given else { panic!() };
+            match named(tool).unwrap().check(given) {
+                Ok(good) => Value::from(good).to_string(),
+                Err(problem) => problem.message,
+            }
+        };
+        for (tool, given, expected) in [
+            ("claim", json!({}), "claim needs `resources`"),
+            ("claim", json!({ "resources": "a" }), "`resources` must be a list of texts"),
+            (
+                "claim",
+                json!({ "resources": ["a"], "wait": "soon" }),
+                "`wait` must be a time: 90s, 30m, 2h or 1d",
+            ),
+            (
+                "claim",
+                json!({ "resources": ["a"], "wait": "2s", "reason": null }),
+                r#"{"resources":["a"],"wait":2000}"#,
+            ),
+            (
+                "release",
+                json!({ "al\u{1b}l": true }),
+                "release has no argument `al\\u{1b}l`: it takes resources, all",
+            ),
+            ("conflicts", json!({ "x": 1 }), "conflicts has no argument `x`: it takes nothing"),
+            ("gate", json!({ "action": "approve" }), "`action` must be one of ask, list, show"),
+            ("gate", json!({}), "gate needs `action` (one of ask, list, show)"),
+            ("task_list", json!({ "limit": 5.0 }), r#"{"limit":5}"#),
+            ("task_list", json!({ "limit": -1 }), "`limit` must be a whole number, 0 or more"),
+            (
+                "task_add",
+                json!({ "split": "t1", "parts": [{ "titel": "x" }] }),
+                "task_add has no argument `titel`: it takes title, body, paths, role",
+            ),
+            (
+                "task_add",
+                json!({ "parts": ["x"] }),
+                "`parts` must be a list of objects with a title",
+            ),
+        ] {
+            assert_eq!(said(tool, given), expected, "{tool}");
+        }
+    }
+}

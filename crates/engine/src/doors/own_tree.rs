@@ -1,0 +1,56 @@
+//! A subagent with a working tree of its own is a session of its own.
+//!
+//! Owns how that is told: the client says whose subagent acts and where, and a mark in git's folder
+//! of the tree lets the commands that it runs there be the same session, although they carry the
+//! credential of its parent.
+
+use std::path::PathBuf;
+
+use baton_core::context::{Actor, Proof};
+use baton_core::id::SessionId;
+use baton_core::sessions::client_alias;
+
+use super::Visitor;
+use crate::place::Place;
+use crate::workspace::Workspace;
+
+const MARK: &str = "baton-agent";
+
+/// The id under which a subagent with a tree of its own is known.
+pub(super) fn id_of(visitor: &Visitor<'_>, agent: &str) -> String {
+    format!("{}/{agent}", visitor.id)
+}
+
+/// Linked trees have a folder of their own; in the main one nobody is a subagent alone.
+fn mark_in(place: &Place) -> Option<PathBuf> {
+    let dirs = place.git.as_ref()?;
+    (dirs.git_dir != dirs.common_dir).then(|| dirs.git_dir.join(MARK))
+}
+
+/// Commands in this tree that come with the parent's credential are the subagent's.
+pub(super) fn mark(place: &Place, parent: &SessionId, client: &str, id: &str) {
+    if let Some(path) = mark_in(place) {
+        // Without it they are the parent's, and a claim of the other stands in their way.
+        let _ = std::fs::write(path, format!("{}\n{client}\n{id}\n", parent.as_str()));
+    }
+}
+
+/// Who acts here, when the actor is the parent of the subagent that this tree belongs to.
+pub(crate) fn instead(workspace: &mut Workspace, actor: Actor) -> Actor {
+    let text = mark_in(&workspace.place).and_then(|path| std::fs::read_to_string(path).ok());
+    let Some(text) = text else { return actor };
+    let mut lines = text.lines();
+    let (Some(parent), Some(client), Some(id)) = (lines.next(), lines.next(), lines.next()) else {
+        return actor;
+    };
+    if actor.session.as_ref().map(SessionId::as_str) != Some(parent) {
+        return actor;
+    }
+    let key = client_alias(client, id);
+    match super::known(workspace, &key) {
+        Ok(Some(session)) => {
+            Actor { session: Some(session.session), proof: Proof::Alias(key), ..actor }
+        }
+        _ => actor,
+    }
+}
