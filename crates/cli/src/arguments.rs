@@ -64,7 +64,8 @@ Trees:
   next-number    The next number of a folder, such as migrations, handed out once
 
 Sessions:
-  session    start, end, list, whoami
+  session    start, role, end, list, whoami
+  roles      What each role may do
   prime      What an agent must know to begin, in few words
   sandbox    Run a command that the kernel holds to its role
   hook       Judge one act of an agent; its client calls this
@@ -76,6 +77,7 @@ Record:
   export     Write claims, sessions and journal as files, to git, or as lock files
   store      Back up or restore the store
   policy     What of baton.toml is in force
+  rules      show, check, report: the rules of .baton/rules.md
   trust      Stand for the commands of baton.toml (a person's right)
 
 More:
@@ -264,6 +266,11 @@ pub(crate) enum Command {
     Mcp(crate::commands::mcp::Mcp),
     /// Judge one act of an agent: its client's JSON comes in, the answer goes out
     Hook(crate::commands::hook::Hook),
+    /// What each role may do
+    Roles,
+    /// The rules of this project: show them, check what enforces them, report
+    #[command(subcommand)]
+    Rules(crate::commands::rules::Rules),
     /// Prove a person where there is no terminal
     #[command(subcommand)]
     Person(crate::commands::person::Person),
@@ -289,6 +296,9 @@ pub(crate) enum Command {
     /// One worker of the demo
     #[command(hide = true)]
     DemoWorker(crate::commands::demo::worker::DemoWorker),
+    /// What git's own hooks ask, as `init` sets them up
+    #[command(hide = true)]
+    GitHook(crate::commands::git_door::GitHook),
     /// Check that everything Baton relies on works here
     Doctor,
     /// Completions for a shell

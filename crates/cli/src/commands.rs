@@ -18,6 +18,7 @@ pub(crate) mod deploy;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod gate;
+pub(crate) mod git_door;
 pub(crate) mod handoff;
 pub(crate) mod hook;
 pub(crate) mod import;
@@ -33,6 +34,8 @@ pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod reference;
 pub(crate) mod rescue;
+pub(crate) mod roles;
+pub(crate) mod rules;
 pub(crate) mod sandbox;
 pub(crate) mod session;
 pub(crate) mod start;
@@ -102,6 +105,8 @@ pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
         Command::Rescue(wanted) => rescue::run(common, &wanted),
         Command::NextNumber(wanted) => numbers::next(&mut Desk::open_to_act(common)?, &wanted),
         Command::Session(wanted) => session::run(common, &wanted),
+        Command::Roles => roles::list(&mut Desk::open(common)?),
+        Command::Rules(wanted) => rules::run(common, &wanted),
         Command::Person(wanted) => person::run(common, &wanted),
         Command::Init(wanted) => init::run(common, &wanted),
         Command::Status(wanted) => status::run(common, &wanted),
@@ -117,6 +122,7 @@ pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
         Command::DemoAgent(wanted) => demo::agent::run(&wanted),
         Command::DemoWorker(wanted) => demo::worker::run(&wanted),
         Command::Reference(wanted) => reference::run(&wanted),
+        Command::GitHook(wanted) => git_door::run(common, &wanted),
         Command::Doctor => doctor::run(common),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -61,6 +61,8 @@ pub(crate) struct Payload {
     pub(crate) session: String,
     /// A subagent of it.
     pub(crate) agent: Option<String>,
+    /// Which of the client's definitions of agents that subagent follows.
+    pub(crate) agent_type: Option<String>,
     pub(crate) cwd: PathBuf,
     /// The client's id of the tool call.
     pub(crate) call: Option<String>,

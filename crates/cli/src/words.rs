@@ -4,6 +4,7 @@
 //! suggests, so a `next:` line never names anything that destroys or overrides.
 
 use baton_core::refusal::{Class, Held, Refusal};
+use baton_core::roles;
 use baton_core::trust::Command;
 use baton_engine::failure::Failure;
 use baton_engine::store;
@@ -292,6 +293,9 @@ fn refused_words(refusal: &Refusal) -> (String, String, Value) {
             "baton claims --mine, to see what you hold now".into(),
             json!({ "given": given, "current": current }),
         ),
+        Refusal::Role(refused) => {
+            (role_sentence(refused), role_next(refused).to_owned(), json!({ "role": refused }))
+        }
         Refusal::Commit(refused) => commits::of(refused),
         Refusal::Sync(refused) => syncs::of(refused),
         Refusal::Landing(refused) => landings::of(refused),
@@ -387,6 +391,20 @@ fn untrusted(commands: &[Command]) -> String {
     let line = |one: &Command| format!("{} ({})", shown(&one.what), shown(&one.argv.join(" ")));
     let lines: Vec<String> = commands.iter().map(line).collect();
     format!("no person stands for what baton.toml would run: {}", lines.join(", "))
+}
+
+/// What a role does not allow, and what it may.
+pub(crate) fn role_sentence(refused: &roles::Refused) -> String {
+    let (role, what, may) = (shown(&refused.role), shown(&refused.what), shown(&refused.may));
+    format!("your role is {role}, which may not {what}: it {may}")
+}
+
+pub(crate) fn role_next(refused: &roles::Refused) -> &'static str {
+    match (&refused.resource, refused.what.as_str()) {
+        (Some(_), _) => "baton task add 'what is to be changed', for a session that may",
+        (None, "use the shell") => "read and search with your client's own tools",
+        _ => "baton handoff offer --help, to leave it to a session that may",
+    }
 }
 
 /// `src/a.rs is held by amber-otter until 12:05:00Z, in 28m: refactoring`.

@@ -59,6 +59,10 @@ mod reference;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
+mod roles;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod sandbox;
 #[cfg(test)]
 mod serial;
@@ -86,6 +90,10 @@ mod sync;
 mod tasks;
 #[cfg(test)]
 mod trust;
+#[cfg(test)]
+mod wiring;
+#[cfg(test)]
+mod wiring_git;
 #[cfg(test)]
 mod worktrees;
 

@@ -27,7 +27,7 @@ fn a_fresh_workspace_has_no_problem() {
 fn lesson_12_an_unguarded_door_is_told() {
     let report = Scratch::workspace().baton(&["doctor", "--json"]).ok().json();
     for door in ["edit door", "shell door", "git door"] {
-        assert_eq!(check(&report, door)["state"], "warning");
+        assert_eq!(check(&report, door)["state"], "warning", "{report}");
         let detail = check(&report, door)["detail"].as_str().unwrap();
         assert!(detail.contains("not guarded yet"), "{detail}");
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::harness::{Scratch, project};
+use crate::harness::{Scratch, path_without_clients, project};
 
 struct Step {
     line: usize,
@@ -64,8 +64,8 @@ fn run(page: &str, scratch: &Scratch) {
     for step in steps {
         let mut command = Command::new("bash");
         scratch.clean(&mut command);
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", folder.display()));
+        let path = path_without_clients();
+        command.env("PATH", format!("{}:{}", folder.display(), path.to_string_lossy()));
         command.current_dir(scratch.root()).arg("-c").arg(format!("{} 2>&1", step.typed));
         for role in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{role}_NAME"), "Ann");
@@ -213,4 +213,26 @@ fn the_guide_to_conflicts_runs() {
     scratch.git(&["add", "-A"]);
     scratch.git(&["commit", "-qm", "setup"]);
     run("conflicts.md", &scratch);
+}
+
+#[test]
+fn the_guide_to_wiring_runs() {
+    let scratch = Scratch::repository();
+    scratch.write("Cargo.toml", "x\n");
+    run("wiring.md", &scratch);
+}
+
+#[test]
+fn changing_a_rule_runs() {
+    run("rules.md", &Scratch::workspace());
+}
+
+/// The page shows the policy it starts with.
+#[test]
+fn the_guide_to_roles_runs() {
+    let page = std::fs::read_to_string(project().join("docs/guide/roles.md")).unwrap();
+    let policy = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    let scratch = Scratch::with_policy(policy.unwrap());
+    scratch.write("tests/a.rs", "\n");
+    run("roles.md", &scratch);
 }

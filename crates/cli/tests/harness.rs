@@ -141,7 +141,7 @@ impl Scratch {
     /// Only what a command needs of the surroundings.
     pub(crate) fn clean(&self, command: &mut Command) {
         command.env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("PATH", path_without_clients());
         command.env("HOME", self.path("home"));
         command.env("XDG_CONFIG_HOME", self.path("home/.config"));
         command.env("LANG", "C.UTF-8").env("NO_COLOR", "1");
@@ -258,6 +258,15 @@ impl Scratch {
         let found: i64 = database.query_row(count, [], |row| row.get(0)).unwrap();
         usize::try_from(found).unwrap()
     }
+}
+
+/// The machine's PATH without folders that hold an agent client: `init` would find it in use.
+pub(crate) fn path_without_clients() -> std::ffi::OsString {
+    const CLIENTS: [&str; 7] =
+        ["claude", "codex", "gemini", "cursor", "cursor-agent", "opencode", "aider"];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let none = |folder: &PathBuf| CLIENTS.iter().all(|name| !folder.join(name).exists());
+    std::env::join_paths(std::env::split_paths(&path).filter(none)).unwrap_or_default()
 }
 
 /// A process that does nothing until it is ended.

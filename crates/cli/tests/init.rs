@@ -70,6 +70,7 @@ fn it_proposes_what_is_there_and_says_what_it_did() {
 
     next:
       git add baton.toml                           share the zones
+      baton init --agents claude,codex             wire your agents
       baton trust                                  see and allow the checks
       eval "$(baton session start --export)"       begin to work
       baton claim src/                             take what you will edit
@@ -335,10 +336,12 @@ fn the_home_folder_is_no_workspace() {
 }
 
 #[test]
-fn wiring_clients_comes_later() {
+fn a_client_that_nobody_knows_is_a_mistake() {
     let scratch = Scratch::repository();
-    let said = scratch.baton(&["init", "--yes", "--agents", "claude"]).refused(2);
-    assert!(said.err.contains("later version"), "{said:?}");
+    for agents in ["nonsense", "claude,nonsense", "", "claude,,codex", "none,claude"] {
+        let said = scratch.baton(&["init", "--yes", "--agents", agents]).refused(2);
+        assert!(said.err.contains("claude, codex, gemini, cursor, opencode, aider"), "{said:?}");
+    }
     assert!(!scratch.store().exists());
 }
 

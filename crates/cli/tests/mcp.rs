@@ -105,7 +105,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    fn initialize(&mut self, version: &str) -> Value {
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
         let result = self.request(
             "initialize",
             json!({ "protocolVersion": version,
@@ -131,7 +131,7 @@ impl Client {
 
     /// Refused with a code, and with a next step.
     #[track_caller]
-    fn refused(&mut self, tool: &str, arguments: &Value) -> (String, String) {
+    pub(crate) fn refused(&mut self, tool: &str, arguments: &Value) -> (String, String) {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool} {arguments}: {result}");
         let told = &result["structuredContent"];

@@ -53,11 +53,16 @@ fn until(what: &str, so: impl Fn() -> bool) {
 
 /// What Claude Code sends, in three events, around an edit.
 const LIKE_CLAUDE: &str = r#"
-say() { printf '{"session_id":"c-1","cwd":"%s","hook_event_name":"%s","source":"startup","tool_name":"Write","tool_input":{"file_path":"%s/src/hooked.rs","content":"x"}}' "$PWD" "$1" "$PWD" | baton hook claude; }
-say SessionStart > /dev/null
-say PreToolUse
+say() {
+  file=$PWD/src/hooked.rs
+  printf '{"session_id":"c-1","cwd":"%s","hook_event_name":"%s","source":"startup",' "$PWD" "$1"
+  printf '"tool_name":"Write","tool_input":{"file_path":"%s","content":"x"}}' "$file"
+}
+tell() { say "$1" | baton hook claude; }
+tell SessionStart > /dev/null
+tell PreToolUse
 baton claim src/typed.rs > /dev/null || exit 9
-say SessionEnd
+tell SessionEnd
 baton session whoami --json
 baton claims --mine --json
 baton session list --json
@@ -191,7 +196,7 @@ fn at_the_end_what_is_clean_is_free_and_what_is_not_waits() {
 fn a_role_is_held_by_the_kernel_and_the_client_keeps_its_own_folder() {
     let scratch = Scratch::workspace();
     let script = "echo x > ~/.claude/own && echo own; echo x > ~/mine; echo x > src/a.rs; \
-                  baton claim src/a.rs && baton session whoami --json; baton commit src/a.rs -m x";
+                  baton session whoami --json; baton commit src/a.rs -m x";
     client(&scratch, "claude", script);
     let said = start(&scratch, &["claude", "--role", "review"]);
     if said.err.contains("Landlock") {

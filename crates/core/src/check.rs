@@ -12,6 +12,7 @@ use crate::id::{ClaimId, SessionId, Token, TreeId};
 use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
+use crate::roles::{self, Deed};
 use crate::scene::Scene;
 use crate::serial;
 use crate::view::View;
@@ -43,6 +44,8 @@ pub enum Because {
     HeldElsewhere,
     ClaimFirst,
     NeedsPerson,
+    /// The role of whoever acts does not write there.
+    Role,
     GitDir,
 }
 
@@ -59,6 +62,9 @@ pub struct Finding {
     pub claim: Option<ClaimId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
+    /// What the role does not allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Box<roles::Refused>>,
 }
 
 /// The verdict on all of them: the strictest.
@@ -113,7 +119,13 @@ fn judge(
         held,
         claim: None,
         token: None,
+        role: None,
     };
+    if let Some(refused) = not_by_role(scene, resource, context) {
+        let verdict = if context.actor.person { Verdict::Warn } else { Verdict::Deny };
+        let role = Some(refused);
+        return Ok(Finding { role, ..finding(verdict, Because::Role, Vec::new()) });
+    }
     let hold = would_hold(scene, resource, rule, context);
     let own = own_claim(scene, &hold, token, context);
     let mine = |because| Finding {
@@ -160,6 +172,16 @@ fn judge(
         true => finding(Verdict::Allow, Because::Free, others),
         false => finding(Verdict::Warn, Because::HeldElsewhere, others),
     })
+}
+
+/// What keeps the caller's role from writing there; without a role nothing is looked at.
+fn not_by_role(
+    scene: &Scene,
+    resource: &Resource,
+    context: &Context,
+) -> Option<Box<roles::Refused>> {
+    let session = &scene.caller.as_ref()?.session;
+    roles::admit_by(&scene.policy.roles, session, Deed::Write(resource), context).err()
 }
 
 /// What an edit of this path would hold.

@@ -14,6 +14,7 @@ use crate::id::{ClaimId, Token, WaiterId};
 use crate::notices::Notice;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
+use crate::roles::{self, Deed};
 use crate::scene::{Caller, Judgement, Scene};
 use crate::serial::{self, EndOfZone, ZoneHold};
 use crate::sessions::Process;
@@ -191,6 +192,11 @@ fn hold_of(
     for resource in &request.resources {
         if scene.policy.rule(resource) == Rule::Human && !context.actor.person {
             return Err(Refusal::NeedsPerson { what: format!("taking {resource}") });
+        }
+        // Holding something together with others is reading it.
+        if request.mode == Mode::Exclusive && !context.actor.person {
+            roles::admit_by(&scene.policy.roles, &caller.session, Deed::Hold(resource), context)
+                .map_err(Refusal::Role)?;
         }
     }
     let hold = Hold {

@@ -16,6 +16,7 @@ use crate::id::{ClaimId, TaskId, Token, TreeId};
 use crate::notices::Notice;
 use crate::refusal::{Class, Refusal};
 use crate::resource::Resource;
+use crate::roles::{self, Deed};
 use crate::scene::{Caller, Scene};
 use crate::task::Task;
 use crate::time::Moment;
@@ -315,6 +316,10 @@ pub fn judge(view: &dyn View, request: &Request, context: &Context) -> Result<Pe
     let claims: Vec<Claim> = only(rows)?;
     let tasks: Vec<Task> = only(rows)?;
     let named = literals(&request.paths)?;
+    let deeds = std::iter::once(Deed::Commit)
+        .chain(named.iter().map(|(_, path)| Deed::Write(path)))
+        .collect::<Vec<_>>();
+    roles::admit(view, &caller.session, &deeds, context)?;
     let (token, task) = credentials(&caller, &claims, &tasks, &named, context);
     Ok(Permit { holder: caller.holder(context), task, token, foreign })
 }

@@ -31,6 +31,8 @@ pub struct Actor {
     pub proof: Proof,
     /// A subagent of that session.
     pub agent: Option<String>,
+    /// The role of that subagent, which takes away beside its session's.
+    pub role: Option<String>,
     /// A person: a terminal without an agent above it, or the person token.
     pub person: bool,
     pub tree: Option<TreeId>,

@@ -20,6 +20,7 @@ use crate::id::{GateId, Token};
 use crate::notices::Notice;
 use crate::policy;
 use crate::refusal::{Class, Refusal};
+use crate::roles::{self, Deed};
 use crate::scene::Caller;
 use crate::sessions::Process;
 use crate::trust;
@@ -189,6 +190,7 @@ pub fn begin(
     context: &Context,
 ) -> Result<(Vec<Event>, Begun), Refusal> {
     let caller = Caller::read(view, context)?;
+    roles::admit(view, &caller.session, &[Deed::Deploy], context)?;
     let rules = rules(view, &request.target)?;
     trust::demand(view, &rules.commands_of(&request.target))?;
     let open: Vec<Deploy> = scan(view, deploy::of_target(&request.target, PAST_MAX))?;

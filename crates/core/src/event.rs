@@ -27,6 +27,7 @@ use crate::numbers::Counter;
 use crate::once::{self, Runner};
 use crate::operations::Operation;
 use crate::resource::Resource;
+use crate::rules::Seen;
 use crate::serial::{EndOfZone, ZoneHold};
 use crate::sessions::{Alias, PersonToken, Session};
 use crate::state::Changed;
@@ -109,6 +110,18 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         busy_until: Option<Moment>,
         claims: Vec<ClaimId>,
+    },
+
+    /// What it may do is this from now on.
+    RoleGiven {
+        session: SessionId,
+        role: String,
+        at: Moment,
+    },
+    /// It was told the rules of the project in this version.
+    RulesSeen {
+        session: SessionId,
+        seen: Seen,
     },
 
     /// A subagent has stopped: its holds and its untold notices are its session's now.

@@ -162,6 +162,16 @@ fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unread
             })?;
             keep_busy(records, claims, *busy_until)
         }
+        Event::RoleGiven { session, role, .. } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.role = Some(role.clone());
+            })
+        }
+        Event::RulesSeen { session, seen } => {
+            change(records, session.as_str(), |session: &mut Session| {
+                session.rules = Some(seen.clone());
+            })
+        }
         Event::SubagentStopped { claims, notices, .. } => {
             claims.iter().try_for_each(|claim| {
                 change(records, claim.as_str(), |claim: &mut Claim| claim.hold.holder.agent = None)

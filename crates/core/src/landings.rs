@@ -14,6 +14,7 @@ use crate::id::{LandingId, TaskId, TreeId};
 use crate::landing::{self, Cause, Landing, PATHS_MAX, Paused, Queue, State};
 use crate::notices::Notice;
 use crate::refusal::{Class, Refusal};
+use crate::roles::{self, Deed};
 use crate::scene::Caller;
 use crate::task::Task;
 use crate::tasks::{TEXT_BYTES_MAX, caller_with, fits, near};
@@ -151,6 +152,9 @@ pub fn enqueue(
 ) -> Result<(Vec<Event>, Enqueued), Refusal> {
     let queries = [Query::get::<Queue>(Queue::KEY), landing::all_of(landing::OPEN, OPEN_MAX + 1)];
     let (caller, answers) = caller_with(view, &queries, context)?;
+    if let Some(caller) = &caller {
+        roles::admit(view, &caller.session, &[Deed::Land], context)?;
+    }
     let queue: Queue = crate::view::only(&answers[0])?.pop().unwrap_or_default();
     let open: Vec<Landing> = crate::view::only(&answers[1])?;
     let task = match &request.task {

@@ -42,6 +42,8 @@ pub mod pattern;
 pub mod policy;
 pub mod refusal;
 pub mod resource;
+pub mod roles;
+pub mod rules;
 pub mod scene;
 pub mod serial;
 pub mod sessions;

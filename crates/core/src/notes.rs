@@ -74,6 +74,7 @@ impl Record for Note {
             filters.push(filter(None, Some(task)));
             filters.push(filter(Some(self.kind), Some(task)));
         }
+        filters.extend(self.rule.map(of_rule));
         filters.into_iter().map(|filter| (BY_TIME, format!("{filter}{order}"))).collect()
     }
 }
@@ -81,6 +82,11 @@ impl Record for Note {
 /// `decision:t1/`, `:/`. A task id has no `:` and no `/`.
 fn filter(kind: Option<Kind>, task: Option<&str>) -> String {
     format!("{}:{}/", kind.map_or("", Kind::word), task.unwrap_or_default())
+}
+
+/// No kind begins with `#`.
+fn of_rule(rule: u32) -> String {
+    format!("#{rule}:/")
 }
 
 /// Scans go upwards: what is newer must be smaller.
@@ -126,6 +132,10 @@ pub fn add(
         return Err(Refusal::TooLong { what: "note", bytes_max: TEXT_BYTES_MAX });
     }
     check_task(request.task.as_deref())?;
+    if request.rule == Some(0) {
+        let (given, allowed) = ("0".to_owned(), "the number of a rule, from 1 on".to_owned());
+        return Err(Refusal::OutOfRange { what: "rule", given, allowed });
+    }
     let caller = Caller::read(view, context)?;
     let note = Note {
         note: context.next,
@@ -162,6 +172,8 @@ fn check_task(task: Option<&str>) -> Result<(), Refusal> {
 pub struct Wanted {
     pub kind: Option<Kind>,
     pub task: Option<String>,
+    /// About this rule, of whatever kind and task.
+    pub rule: Option<u32>,
     /// Not older than this.
     pub since: Option<Moment>,
     /// Later in the journal than this.
@@ -181,7 +193,10 @@ pub struct Notes {
 pub fn list(view: &dyn View, wanted: &Wanted) -> Result<Notes, Refusal> {
     check_task(wanted.task.as_deref())?;
     let limit = wanted.limit.min(LISTED_MAX);
-    let filter = filter(wanted.kind, wanted.task.as_deref());
+    let filter = match wanted.rule {
+        Some(rule) => of_rule(rule),
+        None => filter(wanted.kind, wanted.task.as_deref()),
+    };
     let until = match wanted.since {
         // The moment itself counts, so everything that begins with it must be below the end.
         Some(since) => format!("{filter}{}~", newest_first(since, None)),

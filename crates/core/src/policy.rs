@@ -14,6 +14,7 @@ use crate::deploy;
 use crate::event::Event;
 use crate::landing;
 use crate::refusal::Refusal;
+use crate::roles;
 use crate::state;
 use crate::tasks::evidence;
 use crate::tree;
@@ -102,6 +103,9 @@ pub struct Difference {
     /// What may be deployed, from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deploys: Option<BTreeMap<String, deploy::Rules>>,
+    /// What roles may do, from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<roles::Rules>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -150,6 +154,7 @@ impl Difference {
             on_exhausted,
             evidence,
             deploys: (old.deploys != new.deploys).then(|| new.deploys.clone()),
+            roles: (old.roles != new.roles).then(|| new.roles.clone()),
             trees: (old.trees != new.trees).then(|| new.trees.clone()),
             queue: (old.queue != new.queue).then(|| new.queue.clone()),
         }

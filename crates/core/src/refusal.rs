@@ -15,7 +15,7 @@ use crate::tasks;
 use crate::time::Moment;
 use crate::trust::Command;
 use crate::view::Unreadable;
-use crate::{commits, deploys, handoffs, landings, once, state, suggestions, syncs, trees};
+use crate::{commits, deploys, handoffs, landings, once, roles, state, suggestions, syncs, trees};
 
 /// What stands in the way of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +98,8 @@ pub enum Refusal {
     #[error("the {what} contains {character:?}")]
     BadText { what: &'static str, character: char },
 
+    #[error(transparent)] // As below.
+    Role(Box<roles::Refused>),
     #[error(transparent)] // As below.
     Commit(Box<commits::Refused>),
     #[error(transparent)] // As below.
@@ -203,6 +205,7 @@ impl Refusal {
             Self::BadResource { .. } => "bad_resource",
             Self::OverCapacity { .. } => "over_capacity",
             Self::BadText { .. } => "bad_text",
+            Self::Role(_) => "role",
             Self::Commit(refused) => refused.code(),
             Self::Sync(refused) => refused.code(),
             Self::Landing(refused) => refused.code(),

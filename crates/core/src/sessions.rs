@@ -16,6 +16,8 @@ use crate::id::{SessionId, TaskId, TreeId};
 use crate::notices::{self, Notice};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::roles::giving;
+use crate::rules::Seen;
 use crate::scene::Caller;
 use crate::state::drafts;
 use crate::task::{self, Move, Task};
@@ -25,6 +27,9 @@ use crate::view::{Index, Kind, Query, Record, View, get, only, scan};
 use crate::waiting::{self, Waiter};
 
 mod naming;
+mod tokens;
+
+pub use tokens::PersonToken;
 
 /// A session is kept alive by its acts; this long without one and it counts as idle.
 pub const TTL_DEFAULT: Span = Span::minutes(30);
@@ -92,6 +97,9 @@ pub struct Session {
     /// anybody else looks at nothing more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub submissions: Vec<TaskId>,
+    /// The rules of the project it was told last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Seen>,
     /// Tool calls it is in that its leases alone would not cover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
@@ -136,25 +144,6 @@ impl Record for Alias {
     }
 }
 
-/// Proves a person where there is no terminal. Only the hash is stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PersonToken {
-    pub hash: String,
-    pub made_at: Moment,
-}
-
-impl Record for PersonToken {
-    const KIND: Kind = "person_token";
-
-    fn key(&self) -> String {
-        self.hash.clone()
-    }
-
-    fn index_entries(&self) -> Vec<(Index, String)> {
-        Vec::new()
-    }
-}
-
 /// Is the proof good for this session? What is shown in public never is (S19).
 pub fn prove(session: &Session, alias: Option<&Alias>, proof: &Proof) -> Result<(), Refusal> {
     let good = match proof {
@@ -177,6 +166,9 @@ pub struct Start {
     /// It goes on with what its process did before, under another id: `/clear`, a resumed talk.
     pub continues: bool,
     pub role: Option<String>,
+    /// The role of the session that starts it: it gets no more than that.
+    #[serde(skip)]
+    pub starter: Option<String>,
     pub process: Option<Process>,
     pub host: String,
     pub tree: TreeId,
@@ -191,6 +183,8 @@ pub struct Start {
 pub struct Started {
     pub session: SessionId,
     pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// The same agent came back to the session it had.
     pub resumed: bool,
     pub expires_at: Moment,
@@ -221,6 +215,7 @@ pub fn start(
         let gone = |call: &Call| request.process.is_some() && call.process != request.process;
         known.calls.retain(|call| !gone(call));
         known.process = request.process.clone().or(known.process);
+        known.role = giving::for_known(view, known.role, request.role.as_deref(), context)?;
         known.client_session = request.client_session.clone().or(known.client_session);
         known.secret_hashes.push(request.secret_hash.clone());
         let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
@@ -238,7 +233,7 @@ pub fn start(
         name: naming::free_name(view, request.name.as_deref(), context)?,
         client: request.client.clone(),
         client_session: request.client_session.clone(),
-        role: request.role.clone(),
+        role: giving::for_new(view, request.role.as_deref(), request.starter.as_deref())?,
         person: context.actor.person && request.client.is_none(),
         tree: request.tree.clone(),
         host: request.host.clone(),
@@ -249,6 +244,7 @@ pub fn start(
         expires_at: context.now + request.ttl,
         ttl: request.ttl,
         submissions: Vec::new(),
+        rules: None,
         calls: Vec::new(),
         life: Life::Live,
     };
@@ -304,6 +300,7 @@ fn started(session: &Session, resumed: bool) -> Started {
     Started {
         session: session.session.clone(),
         name: session.name.clone(),
+        role: session.role.clone(),
         resumed,
         expires_at: session.expires_at,
     }

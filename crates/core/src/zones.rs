@@ -12,6 +12,7 @@ use crate::deploy;
 use crate::landing;
 use crate::pattern::fold;
 use crate::resource::{NAME_BYTES_MAX, Resource, name_character};
+use crate::roles;
 use crate::state;
 use crate::tasks::evidence;
 use crate::time::Moment;
@@ -71,6 +72,9 @@ pub struct Policy {
     /// What may be deployed, by the name of the target.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deploys: BTreeMap<String, deploy::Rules>,
+    /// What sessions of which role may do.
+    #[serde(default, skip_serializing_if = "roles::Rules::is_empty")]
+    pub roles: roles::Rules,
     /// The hash of the `baton.toml` this was compiled from.
     pub source_hash: String,
     pub approved_at: Moment,

@@ -31,6 +31,8 @@ mod planning;
 mod retries;
 mod review_events;
 mod reviews;
+mod roles;
+mod rules;
 mod serial;
 mod sessions;
 mod split_model;

@@ -17,6 +17,7 @@ use baton_core::notes::{self, Note};
 use baton_core::notices::{News, Notice};
 use baton_core::once;
 use baton_core::operations::Operation;
+use baton_core::rules::Seen;
 use baton_core::serial::{EndOfZone, ZoneHold};
 use baton_core::sessions::{Alias, Life, PersonToken, Session};
 use baton_core::state::drafts::Draft;
@@ -78,6 +79,7 @@ fn session(life: Life) -> Session {
         renewed_at: START,
         expires_at: START + Span::hours(1),
         ttl: Span::hours(1),
+        rules: Some(Seen { version: "ab12cd34ef56".to_owned(), at: START }),
         submissions: vec![TaskId::numbered(3)],
         calls: vec![call()],
         life,
@@ -158,6 +160,7 @@ fn policy() -> Policy {
             ..baton_core::landing::Rules::default()
         },
         deploys: [("prod".to_owned(), crate::deploys::rules())].into(),
+        roles: crate::roles::rules(),
         source_hash: "hash".to_owned(),
         approved_at: START,
         tasks: TaskRules { on_exhausted: OnExhausted::Role("senior".to_owned()) },
@@ -374,7 +377,7 @@ fn once_and_notes(key: &Key, token: Position) -> Vec<Event> {
     events
 }
 
-fn calls_and_subagents() -> [Event; 3] {
+fn calls_and_subagents() -> [Event; 5] {
     let (id, claim_id) = (SessionId("s1".to_owned()), ClaimId("c1".to_owned()));
     [
         Event::CallStarted {
@@ -388,6 +391,11 @@ fn calls_and_subagents() -> [Event; 3] {
             calls: vec!["t1".to_owned()],
             busy_until: None,
             claims: vec![claim_id.clone()],
+        },
+        Event::RoleGiven { session: id.clone(), role: "verify".to_owned(), at: START },
+        Event::RulesSeen {
+            session: id.clone(),
+            seen: Seen { version: "ab12cd34ef56".to_owned(), at: START },
         },
         Event::SubagentStopped {
             session: id,

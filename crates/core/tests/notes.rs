@@ -8,8 +8,18 @@ use crate::world::{START, World};
 
 impl World {
     fn notes(&mut self, kind: Kind, text: &str, task: Option<&str>) -> Result<Note, Refusal> {
+        self.notes_on(kind, text, task, None)
+    }
+
+    fn notes_on(
+        &mut self,
+        kind: Kind,
+        text: &str,
+        task: Option<&str>,
+        rule: Option<u32>,
+    ) -> Result<Note, Refusal> {
         let task = task.map(str::to_owned);
-        let request = Request { kind, text: text.to_owned(), task, rule: None };
+        let request = Request { kind, text: text.to_owned(), task, rule };
         let context = self.context(Some("ann"));
         let noted = self.decide(context, |view, context| notes::add(view, &request, context))?;
         Ok(baton_core::view::get(&self.store, &noted.note.to_string()).unwrap().unwrap())
@@ -68,5 +78,21 @@ fn s20_text_is_kept_as_it_is_and_bounded() {
     for task in ["", "a b", "a/b", "a:b", &"x".repeat(65)] {
         assert!(world.notes(Kind::Lesson, "x", Some(task)).is_err(), "{task:?}");
     }
+    world.audit();
+}
+
+#[test]
+fn a_note_about_a_rule_is_found_by_it() {
+    let mut world = World::with(["ann"]);
+    world.notes_on(Kind::Lesson, "one", Some("t1"), Some(1)).unwrap();
+    world.notes_on(Kind::Lesson, "eleven", None, Some(11)).unwrap();
+    world.notes_on(Kind::Decision, "also one", None, Some(1)).unwrap();
+    world.notes(Kind::Lesson, "none", None).unwrap();
+    let of = |rule| Wanted { rule: Some(rule), limit: 10, ..Wanted::default() };
+    assert_eq!(texts(&world.listed(&of(1))), ["one", "also one"]);
+    assert_eq!(texts(&world.listed(&of(11))), ["eleven"]);
+    assert!(world.listed(&of(2)).notes.is_empty());
+    let refused = world.notes_on(Kind::Lesson, "x", None, Some(0));
+    assert!(matches!(refused, Err(Refusal::OutOfRange { what: "rule", .. })), "{refused:?}");
     world.audit();
 }

@@ -124,6 +124,7 @@ fn texts_that_could_act_on_a_reader_are_refused() {
             client_session: None,
             continues: false,
             role: None,
+            starter: None,
             process: None,
             host: "here".to_owned(),
             tree: baton_core::id::TreeId("main".to_owned()),

@@ -352,6 +352,7 @@ fn a_role_writes_what_is_the_roles() {
         client_session: None,
         continues: false,
         role: Some("lead".to_owned()),
+        starter: None,
         process: None,
         host: "here".to_owned(),
         tree: baton_core::id::TreeId("main".to_owned()),

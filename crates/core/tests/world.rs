@@ -141,8 +141,7 @@ impl World {
                 proof: Proof::Secret(format!("secret of {name}")),
                 session,
                 agent: agent.map(str::to_owned),
-                person: false,
-                tree: None,
+                ..Actor::default()
             }
         });
         Context {
@@ -344,6 +343,7 @@ impl World {
             client_session: client_session.map(str::to_owned),
             continues: false,
             role: as_whom.0.map(str::to_owned),
+            starter: None,
             process: Some(as_whom.1),
             host: "here".to_owned(),
             tree: TreeId(tree.to_owned()),

@@ -151,6 +151,16 @@ pub struct SessionStart {
     pub pid: Option<u32>,
 }
 
+/// Narrows what this session may do.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct SessionRole {
+    #[arg(value_name = "ROLE")]
+    pub role: String,
+    /// Another's session, by id or name (a person's right); this one when not given
+    #[arg(value_name = "SESSION")]
+    pub of: Option<String>,
+}
+
 /// Ends a session and lets go of everything it holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 pub struct SessionEnd {
@@ -218,6 +228,14 @@ pub struct Journal {
     // On the command line `--session` is common to all commands, and means this one here.
     #[arg(skip)]
     pub session: Option<String>,
+}
+
+/// What sessions know of the rules, and what was done against them.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+pub struct RulesReport {
+    /// What was done since: 7d, 2026-11-15, or after a position such as 1.42
+    #[arg(long, value_name = "TIME|POSITION", default_value = "30d", value_parser = since_text)]
+    pub since: String,
 }
 
 /// Seals old entries into a file and takes them out of the store.

@@ -6,11 +6,13 @@
 use std::path::Path;
 
 use baton_core::check::{self, Because, Checked, Finding, Verdict};
-use baton_core::context::{Actor, Observed};
-use baton_core::id::Token;
+use baton_core::context::{Actor, Life, Observed};
+use baton_core::id::{SessionId, Token};
 use baton_core::notices::Notice;
 use baton_core::refusal::{Held, Refusal};
 use baton_core::resource::Resource;
+use baton_core::sessions::Session;
+use baton_core::view::get;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,7 @@ use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
 use crate::place::identity;
 use crate::resources::named;
-use crate::sighting::{clear_the_way, foreign_locks, of_claims};
+use crate::sighting::{clear_the_way, foreign_locks, life_of, of_claims};
 use crate::workspace::Workspace;
 
 /// The verdict on all paths is the strictest of theirs.
@@ -75,6 +77,39 @@ pub fn check(
         not_claimable,
         notices: checked.notices,
     })
+}
+
+/// Asks the rule once and writes nothing, not even that somebody is gone: for moments in which git
+/// holds its own locks. Whoever is visibly dead stands in nobody's way.
+pub(crate) fn glance(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    resources: &[Resource],
+) -> Result<Checked, Failure> {
+    let locks = foreign_locks(workspace, resources);
+    let observed = Observed { foreign_locks: locks, complete: true, ..Observed::default() };
+    let mut checked = workspace
+        .look(actor, observed, |view, context| check::check(view, resources, None, context))?;
+    for finding in &mut checked.findings {
+        let mut living = Vec::with_capacity(finding.held.len());
+        for held in std::mem::take(&mut finding.held) {
+            if !is_dead(workspace, &held.holder.session)? {
+                living.push(held);
+            }
+        }
+        finding.held = living;
+    }
+    checked.findings.retain(|finding| finding.because != Because::Held || !finding.held.is_empty());
+    Ok(checked)
+}
+
+fn is_dead(workspace: &mut Workspace, session: &SessionId) -> Result<bool, Failure> {
+    let found: Option<Session> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            Ok(get(view, session.as_str())?)
+        })?;
+    let process = found.and_then(|session| session.process);
+    Ok(process.is_some_and(|process| life_of(&workspace.machine, &process) == Life::Dead))
 }
 
 /// Asks the rule, and looks around as long as that may turn a denial.

@@ -22,6 +22,7 @@ use crate::failure::Failure;
 mod deploy;
 mod done;
 mod queue;
+mod roles;
 mod state;
 mod tasks;
 pub(crate) mod worktree;
@@ -53,6 +54,8 @@ struct File {
     worktree: worktree::WorktreeEntry,
     #[serde(default)]
     deploy: BTreeMap<Spanned<String>, deploy::DeployEntry>,
+    #[serde(default)]
+    roles: roles::RolesEntry,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -109,8 +112,9 @@ pub fn hash(text: &str) -> String {
 /// What a policy says, without when it was approved and how it was written: two texts that differ
 /// in comments alone mean the same.
 pub fn meaning(policy: &Policy) -> String {
-    let Policy { zones, capacities, state, tasks, evidence, trees, queue, deploys, .. } = policy;
-    let said = (zones, capacities, state, tasks, evidence, trees, queue, deploys);
+    let Policy { zones, capacities, state, tasks, evidence, trees, queue, deploys, roles, .. } =
+        policy;
+    let said = (zones, capacities, state, tasks, evidence, trees, queue, deploys, roles);
     hash(&serde_json::to_string(&said).unwrap_or_default())
 }
 
@@ -129,6 +133,7 @@ pub fn compile(path: &Path, text: &str, approved_at: Moment) -> Result<Policy, F
         trees: source.trees(&file.worktree)?,
         queue: source.queue(&file.queue)?,
         deploys: source.deploys(&file.deploy)?,
+        roles: source.roles(&file.roles)?,
         source_hash: hash(text),
         approved_at,
     })
@@ -250,7 +255,7 @@ mod tests {
         ].join("\n"), @r#"
         1: extra `=`, expected nothing
         3: unclosed table, expected `]`
-        1: unknown key `x`; there are `zone, resource, state, tasks, done, queue, worktree, deploy`
+        1: unknown key `x`; there are `zone, resource, state, tasks, done, queue, worktree, deploy, roles`
         5: there is no policy `sirial`; there are `off, auto, append, require, serial, human`
         6: unknown key `why`, expected `paths` or `policy`
         3: missing key `paths`

@@ -13,6 +13,7 @@ use baton_core::deploy::{self, Deploy, Rules};
 use baton_core::deploys::{self, Begun, Facts, Placeholder, Refused, Request};
 use baton_core::notices::Notice;
 use baton_core::refusal::Refusal;
+use baton_core::roles::Deed;
 use baton_core::syncs;
 use baton_core::time::Moment;
 use baton_core::view::scan;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::deploys as api;
 use crate::config;
+use crate::doors;
 use crate::failure::Failure;
 use crate::gating::commit as commit_named;
 use crate::git::{Git, Oid};
@@ -84,6 +86,10 @@ fn begin(
     wanted: &api::Deploy,
     door: &mut dyn Door,
 ) -> Result<(Deploy, Rules), Failure> {
+    // Before anything is looked at for it: whose role does not deploy need not know the rest.
+    if let Some(refused) = doors::not_by_role(workspace, actor, Deed::Deploy)? {
+        return Err(Refusal::Role(refused).into());
+    }
     let target = wanted.target.clone();
     let nobody = Actor::default();
     let (rules, landing, live) = workspace.look(&nobody, Observed::default(), |view, _| {

@@ -19,6 +19,7 @@ use crate::process::Machine;
 use crate::sessions::{self, Seat, SeatState};
 use crate::user_config;
 use crate::whoami::{self, Hints};
+use crate::wiring::{self, Ground, Inspection};
 use crate::workspace::Workspace;
 
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct Found {
     /// How long SQLite's log is; nothing where there is none.
     pub log_bytes: Option<u64>,
     pub store: Result<Opened, Failure>,
+    /// Which doors of which client are guarded.
+    pub wiring: Result<Inspection, Failure>,
 }
 
 /// Its store could be opened.
@@ -77,6 +80,7 @@ fn found(place: Place, hints: &Hints) -> Found {
         exposed: exposed(&place.store),
         log_bytes: log.ok().map(|log| log.len()),
         store: open(&place, hints),
+        wiring: wiring::inspect(&Ground::of(&place)),
         place,
     }
 }

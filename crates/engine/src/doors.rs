@@ -7,6 +7,8 @@
 
 use baton_core::context::{Actor, Observed, Proof};
 use baton_core::notices::Notice;
+use baton_core::refusal::Refusal;
+use baton_core::roles::{self, Deed};
 use baton_core::sessions::{self as rules, Active, Alias, Life, Session, client_alias};
 use baton_core::view::{View, get};
 
@@ -22,6 +24,7 @@ use crate::workspace::Workspace;
 mod activity;
 pub mod after;
 pub mod edit;
+pub mod git;
 pub mod list;
 pub(crate) mod own_tree;
 pub mod reads;
@@ -48,6 +51,8 @@ pub struct Visitor<'a> {
     pub credential: Option<&'a str>,
     /// The role its launcher gave it.
     pub role: Option<&'a str>,
+    /// The role of that subagent, where its definition names one.
+    pub agent_role: Option<&'a str>,
 }
 
 /// Who that is.
@@ -56,6 +61,8 @@ pub struct Admitted {
     pub actor: Actor,
     /// A session that was begun or taken up just now.
     pub begun: Option<Credentials>,
+    /// It has a role, or its subagent has.
+    pub has_role: bool,
 }
 
 /// The session of a client. One that is not known yet is begun: an agent is under the protocol from
@@ -64,8 +71,10 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     let mut actor = Actor {
         tree: Some(workspace.tree.clone()),
         agent: visitor.agent.map(str::to_owned),
+        role: visitor.agent_role.filter(|_| visitor.agent.is_some()).map(str::to_owned),
         ..Actor::default()
     };
+    let of_agent = actor.role.is_some();
     if let Some(agent) = visitor.agent {
         baton_core::subagents::validate(agent)?;
     }
@@ -76,7 +85,8 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
         }
         actor.session = Some(session.session);
         actor.proof = Proof::Alias(key);
-        return Ok(Admitted { actor, begun: None });
+        let has_role = of_agent || session.role.is_some();
+        return Ok(Admitted { actor, begun: None, has_role });
     }
     let bound = match bind(workspace, visitor)? {
         Some(bound) => Some(bound),
@@ -85,13 +95,16 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     if let Some(bound) = bound {
         actor.session = bound.session;
         actor.proof = bound.proof;
-        return Ok(Admitted { actor, begun: None });
+        let session = known(workspace, &key)?;
+        let has_role = of_agent || session.is_some_and(|session| session.role.is_some());
+        return Ok(Admitted { actor, begun: None, has_role });
     }
     traces::tidy(&workspace.place);
     let begun = begin(workspace, visitor)?;
     actor.session = Some(begun.session.clone());
     actor.proof = Proof::Alias(key);
-    Ok(Admitted { actor, begun: Some(begun) })
+    let has_role = of_agent || begun.role.is_some();
+    Ok(Admitted { actor, begun: Some(begun), has_role })
 }
 
 /// Who comes out of a sandbox: its session, whatever id its client says. That id becomes an alias
@@ -104,13 +117,14 @@ pub fn admit_bound(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<A
     };
     let actor = whoami::actor(workspace, &hints)?;
     let Some(session) = actor.session.clone() else {
-        return Err(baton_core::refusal::Refusal::NoSession.into());
+        return Err(Refusal::NoSession.into());
     };
     let known = known(workspace, &client_alias(visitor.client, visitor.id))?;
     if known.map(|known| known.session) != Some(session) {
         bind(workspace, visitor)?;
     }
-    Ok(Admitted { actor, begun: None })
+    // A sandbox has a role.
+    Ok(Admitted { actor, begun: None, has_role: true })
 }
 
 /// A subagent in another tree than its parent's: a session of its own, which no process proves,
@@ -126,8 +140,12 @@ fn admit_alone(
     let key = client_alias(visitor.client, &id);
     actor.agent = None;
     let mut begun = None;
+    let mut has_role = actor.role.is_some() || parent.role.is_some();
     actor.session = match known(workspace, &key)? {
-        Some(session) => Some(session.session),
+        Some(session) => {
+            has_role |= session.role.is_some();
+            Some(session.session)
+        }
         None => {
             own_tree::mark(&workspace.place, &parent.session, visitor.client, &id);
             let wanted = api::SessionStart {
@@ -142,7 +160,7 @@ fn admit_alone(
         }
     };
     actor.proof = Proof::Alias(key);
-    Ok(Admitted { actor, begun })
+    Ok(Admitted { actor, begun, has_role })
 }
 
 /// A subagent has stopped. What it held passes to its parent; one with a tree of its own ends, and
@@ -270,6 +288,41 @@ pub fn alive(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Notice>, Fa
     }
     let Active { notices } = workspace.decide(actor, Observed::default(), rule)?;
     Ok(notices)
+}
+
+/// A sign of life of a session that is told everything anew, the rules in this version included.
+pub fn primed(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    version: Option<&str>,
+) -> Result<Vec<Notice>, Failure> {
+    let rule = |view: &dyn View, context: &_| baton_core::rules::told(view, version, context);
+    let (events, active): (Vec<_>, Active) = workspace.look(actor, Observed::default(), rule)?;
+    if events.is_empty() {
+        return Ok(active.notices);
+    }
+    let Active { notices } = workspace.decide(actor, Observed::default(), rule)?;
+    Ok(notices)
+}
+
+/// What keeps the role of whoever acts from this deed; nothing for one without a role.
+pub fn not_by_role(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    deed: Deed<'_>,
+) -> Result<Option<Box<roles::Refused>>, Failure> {
+    let Some(id) = actor.session.as_ref() else { return Ok(None) };
+    let judged = workspace.look(actor, Observed::default(), |view, context| {
+        match get::<Session>(view, id.as_str())? {
+            Some(session) => roles::admit(view, &session, &[deed], context),
+            None => Ok(()),
+        }
+    });
+    match judged {
+        Ok(()) => Ok(None),
+        Err(Failure::Refused(Refusal::Role(refused))) => Ok(Some(refused)),
+        Err(other) => Err(other),
+    }
 }
 
 /// Words for a session's model that could not be said when they were due.

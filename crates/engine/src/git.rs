@@ -6,6 +6,7 @@
 //! pattern, and every call ends, in bounded time and with bounded output.
 
 mod committing;
+mod hooks;
 mod index;
 mod judge;
 mod landing;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use committing::{Blob, Entry, Own};
+pub use hooks::{HooksPath, RefMove};
 pub(crate) use index::{Index, Stamp};
 pub use landing::{Merged, Unmerged};
 pub use merging::{Clash, Difference, Landed};

@@ -351,6 +351,8 @@ fn concerns(event: &Event) -> Concerns<'_> {
         | Event::SessionEnded { session, .. }
         | Event::CallStarted { session, .. }
         | Event::CallsEnded { session, .. }
+        | Event::RoleGiven { session, .. }
+        | Event::RulesSeen { session, .. }
         | Event::SubagentStopped { session, .. } => (vec![session], Vec::new()),
         Event::AliasBound { alias } => (alias.session.iter().collect(), Vec::new()),
         Event::ClaimGranted { claim } => {

@@ -43,6 +43,6 @@ pub fn list(workspace: &mut Workspace, wanted: &shared::Notes) -> Result<Notes, 
             Some(Since::After(position)) => (None, Some(position)),
         };
         let (kind, task, limit) = (wanted.kind, wanted.task.clone(), wanted.limit);
-        notes::list(view, &Wanted { kind, task, since, after, limit })
+        notes::list(view, &Wanted { kind, task, rule: wanted.rule, since, after, limit })
     })
 }

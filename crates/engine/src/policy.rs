@@ -10,6 +10,7 @@ use baton_core::context::{Actor, Observed};
 use baton_core::deploy;
 use baton_core::landing;
 use baton_core::policy::{self, Approved, Difference, Standing};
+use baton_core::roles;
 use baton_core::state::rules::Rule;
 use baton_core::tasks::evidence::Rules;
 use baton_core::time::Moment;
@@ -53,6 +54,8 @@ pub struct Shown {
     pub queue: landing::Rules,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deploys: BTreeMap<String, deploy::Rules>,
+    #[serde(default, skip_serializing_if = "roles::Rules::is_empty")]
+    pub roles: roles::Rules,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Moment>,
     pub on_disk: OnDisk,
@@ -69,6 +72,11 @@ pub struct Shown {
 
 pub fn in_force(workspace: &mut Workspace) -> Result<Option<Policy>, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| policy::in_force(view))
+}
+
+/// What sessions of which role may do.
+pub fn roles(workspace: &mut Workspace) -> Result<roles::Rules, Failure> {
+    Ok(in_force(workspace)?.unwrap_or_default().roles)
 }
 
 pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
@@ -104,6 +112,7 @@ pub fn show(workspace: &mut Workspace) -> Result<Shown, Failure> {
         trees: in_force.trees,
         queue: in_force.queue,
         deploys: in_force.deploys,
+        roles: in_force.roles,
         approved_at: current.map(|current| current.approved_at),
         on_disk,
         difference,

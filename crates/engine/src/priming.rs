@@ -18,6 +18,8 @@ use crate::doors;
 use crate::failure::Failure;
 use crate::listing::{self, ListedClaim};
 use crate::notes;
+use crate::policy;
+use crate::rules::{self, InForce};
 use crate::sessions::{self, Seat};
 use crate::tasking::showing::{self, ListedTask};
 use crate::workspace::Workspace;
@@ -31,10 +33,16 @@ const NOTES_MAX: u32 = 6;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Primer {
     pub me: Seat,
+    /// What its role may write, in words; nothing where no role takes anything away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Active and parked work of this session.
     pub work: Vec<Work>,
+    /// The rules of the project, as far as they can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<InForce>,
     pub mine: Vec<ListedClaim>,
     pub others: Vec<ListedClaim>,
     /// How many other sessions live.
@@ -56,7 +64,11 @@ pub struct Work {
 
 pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failure> {
     let me = sessions::whoami(workspace, actor)?;
-    let notices = doors::alive(workspace, actor)?;
+    // Rules that cannot be looked up keep nobody from beginning.
+    let rules = rules::in_force(workspace).ok().flatten();
+    let readable = rules.as_ref().filter(|rules| rules.broken.is_none());
+    let version = readable.map(|rules| rules.version.as_str());
+    let notices = doors::primed(workspace, actor, version)?;
     let root = workspace.place.root.clone();
     let all = listing::claims(workspace, actor, &root, &api::Claims { mine: false, path: None })?;
     let (mut mine, mut others): (Vec<ListedClaim>, Vec<ListedClaim>) =
@@ -66,10 +78,17 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     let seats = sessions::list(workspace, false)?.sessions;
     let work = work(workspace, actor, &me)?;
     let ready = showing::ready(workspace, TASKS_MAX)?.tasks;
-    let wanted = api::shared::Notes { since: None, kind: None, task: None, limit: NOTES_MAX };
+    let wanted =
+        api::shared::Notes { since: None, kind: None, task: None, rule: None, limit: NOTES_MAX };
+    let role = match &me.role {
+        Some(role) => policy::roles(workspace)?.role(role),
+        None => None,
+    };
     Ok(Primer {
+        may: role.map(|role| role.words(&me.session)),
         branch: branch(workspace),
         work,
+        rules,
         mine,
         others,
         sessions: seats.iter().filter(|seat| seat.session != me.session).count(),

@@ -4,7 +4,7 @@
 //! Owns the order of things: what may be written (`folders`), a private folder (`private`), the
 //! broker outside (`broker`), and the copy of ourselves that confines itself (`kernel`) and then
 //! becomes the command. Invariant: a command is started confined or not at all, unless somebody
-//! asked for whatever the kernel can do. Knows no role by itself beyond [`limits_of`].
+//! asked for whatever the kernel can do. What a role may is said in `baton_core::roles`.
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 
+use baton_core::id::SessionId;
+use baton_core::roles;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::leash;
-use crate::place::Place;
+use crate::policy;
 use crate::workspace::Workspace;
 
 mod broker;
@@ -42,7 +44,6 @@ mod kernel {
 mod private;
 
 pub use broker::{Judge, Permit, Said};
-pub use folders::SCRATCH_FOLDER;
 
 /// The hidden verb of the copy that confines itself and becomes the command.
 pub const VERB: &str = "sandbox-command";
@@ -95,8 +96,8 @@ pub struct Limits {
     pub writable: Vec<PathBuf>,
     /// New entries cannot be made directly in this folder: something in it stays closed.
     pub closed_top: Option<PathBuf>,
-    /// Plain `git commit` can move the branch.
-    pub moves_branch: bool,
+    /// The session's own folder, if that is all.
+    pub scratch: Option<PathBuf>,
     pub may: May,
 }
 
@@ -105,28 +106,39 @@ pub struct Limits {
 pub struct May {
     /// Changes of the tree that Baton itself makes.
     pub write_tree: bool,
+    /// Plain `git commit` can move the branch.
+    pub move_branch: bool,
     pub commit: bool,
     pub land: bool,
     pub deploy: bool,
 }
 
-/// What a role may write in a tree.
-pub fn limits_of(role: &str, place: &Place) -> Result<Limits, Failure> {
-    match role {
-        "scratch" => {
-            let folder = folders::scratch(place)?;
-            Ok(Limits { writable: vec![folder], ..Limits::default() })
-        }
-        "orchestrator" | "debug" | "verify" | "review" | "explore" => {
-            let land = role == "orchestrator";
-            Ok(Limits { may: May { land, ..May::default() }, ..Limits::default() })
-        }
-        _ => {
-            let mut limits = folders::of_tree(place);
-            limits.may = May { write_tree: true, commit: true, land: true, deploy: true };
-            Ok(limits)
-        }
-    }
+/// Roles that write nothing of the tree here, although elsewhere they may write files that no folder
+/// tells from the source: the kernel knows folders.
+const NOTHING: [&str; 5] = ["orchestrator", "debug", "verify", "review", "explore"];
+
+/// What a session of a role may write in this tree.
+pub fn limits_of(
+    workspace: &mut Workspace,
+    role: &str,
+    session: &SessionId,
+) -> Result<Limits, Failure> {
+    let rules = policy::roles(workspace)?;
+    let place = &workspace.place;
+    let known = rules.role(role).unwrap_or_default();
+    let nothing = NOTHING.contains(&role) && !rules.named.contains_key(role);
+    let mut limits = match nothing {
+        true => Limits::default(),
+        false => folders::of_role(place, &roles::writable(&rules, role, session), session)?,
+    };
+    limits.may = May {
+        write_tree: !limits.writable.is_empty() && limits.scratch.is_none(),
+        move_branch: limits.may.move_branch,
+        commit: known.commit && !nothing,
+        land: known.land,
+        deploy: known.deploy,
+    };
+    Ok(limits)
 }
 
 /// What the copy of ourselves is told.
@@ -211,8 +223,7 @@ impl Sandbox {
         command.env("TMPDIR", self.private.temporary()).env(BROKER_VARIABLE, self.broker.address());
         // Its public half: enough to know who one is, never enough to act as it elsewhere.
         command.env("BATON_SESSION", &self.session);
-        if let Some(folder) = self.limits.writable.iter().find(|one| one.ends_with(SCRATCH_FOLDER))
-        {
+        if let Some(folder) = &self.limits.scratch {
             command.env("BATON_SCRATCH", folder);
         }
         Ok(command)

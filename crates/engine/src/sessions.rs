@@ -3,6 +3,8 @@
 //! Owns the making of credentials: the secret is made here, shown once, and only its hash goes to
 //! the store.
 
+use std::path::Path;
+
 use baton_core::calls::{self, CALL_LIMIT_DEFAULT, Called};
 use baton_core::claim::Claim;
 use baton_core::claims::letting_go::Target;
@@ -10,6 +12,8 @@ use baton_core::context::{Actor, Context, Life as Seen, Observed};
 use baton_core::event::Event;
 use baton_core::id::SessionId;
 use baton_core::refusal::Refusal;
+use baton_core::roles::giving::{self, Given};
+use baton_core::roles::{self, Role};
 use baton_core::sessions::{self, Ended, GRACE, Life, Session, Start, Started};
 use baton_core::subagents::{self, Stopped};
 use baton_core::time::Moment;
@@ -20,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::api;
 use crate::failure::Failure;
 use crate::handing::work;
+use crate::policy;
 use crate::sighting::{left_by, life_of};
 use crate::whoami::{process_of, terminal_shell};
 use crate::workspace::{Retry, Workspace, secret, secret_hash};
@@ -34,6 +39,12 @@ pub struct Credentials {
     pub name: String,
     /// `BATON_SESSION` takes this. Whoever has it acts as this session.
     pub credential: String,
+    /// What it may do is that role's; nothing is taken away by a role that nobody defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// What the role may write, in words; nothing when nobody defined it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub may: Option<String>,
     pub resumed: bool,
     pub expires_at: Moment,
 }
@@ -78,6 +89,7 @@ fn begin(
         client_session: wanted.client_session.clone(),
         continues: wanted.continues,
         role: wanted.role.clone(),
+        starter: starter_role(workspace, actor)?,
         process,
         host: workspace.machine.host.clone(),
         tree: workspace.tree.clone(),
@@ -94,13 +106,66 @@ fn begin(
         |_| true,
         |view, context| sessions::start(view, &request, context),
     )?;
+    let found = match &started.role {
+        Some(role) => policy::roles(workspace)?.role(role),
+        None => None,
+    };
+    if found.as_ref().is_some_and(Role::writes_scratch) {
+        make_scratch(&workspace.place.root, &started.session);
+    }
     Ok(Credentials {
+        may: found.map(|role| role.words(&started.session)),
+        role: started.role,
         credential: format!("{}.{secret}", started.session),
         session: started.session,
         name: started.name,
         resumed: started.resumed,
         expires_at: started.expires_at,
     })
+}
+
+/// The folder that is this session's to write, which git does not see. Whoever cannot have it made
+/// here makes it with the first write.
+fn make_scratch(root: &Path, session: &SessionId) {
+    let all = root.join(roles::SCRATCH);
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    if all.ancestors().take(2).any(is_link) {
+        return;
+    }
+    let made = std::fs::create_dir_all(root.join(roles::scratch_folder(session)));
+    let ignore = all.join(".gitignore");
+    if made.is_ok() && ignore.symlink_metadata().is_err() {
+        let _ = std::fs::write(ignore, "*\n");
+    }
+}
+
+/// The role of whoever starts a session, if that is a session itself. A person may give any.
+fn starter_role(workspace: &mut Workspace, actor: &Actor) -> Result<Option<String>, Failure> {
+    let Some(id) = actor.session.as_ref().filter(|_| !actor.person) else { return Ok(None) };
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        Ok(get::<Session>(view, id.as_str())?.and_then(|session| session.role))
+    })
+}
+
+/// Sets the role of the caller's session, or for a person that of any.
+pub fn role(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::SessionRole,
+    operation: Option<&str>,
+) -> Result<Given, Failure> {
+    let of = match &wanted.of {
+        None => None,
+        Some(text) => Some(find(workspace, text)?.session),
+    };
+    let retry = operation.map(|operation| Retry::of(operation, "session role", wanted));
+    workspace.decide_once(
+        actor,
+        Observed::default(),
+        retry.as_ref(),
+        |_| true,
+        |view, context| giving::give(view, &wanted.role, of.as_ref(), context),
+    )
 }
 
 /// A person at a terminal needs no `session start`: the first act makes a session that lives as

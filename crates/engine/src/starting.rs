@@ -59,6 +59,8 @@ pub enum Tree {
 #[derive(Clone, Debug)]
 pub struct Wish<'a> {
     pub client: &'static Client,
+    /// Who starts it: a session gives no role that is wider than its own.
+    pub starter: Actor,
     pub role: Option<&'a str>,
     pub task: Option<&'a str>,
     /// Not said: a new one when others are at work here, otherwise here.
@@ -184,7 +186,7 @@ fn session(workspace: &mut Workspace, wish: &Wish<'_>) -> Result<(Credentials, A
         pid: Some(std::process::id()),
         ..api::SessionStart::default()
     };
-    let starter = Actor { tree: Some(workspace.tree.clone()), ..Actor::default() };
+    let starter = Actor { tree: Some(workspace.tree.clone()), ..wish.starter.clone() };
     let credentials = sessions::start(workspace, &starter, &wanted, None)?;
     let actor = acting(workspace, &credentials)?;
     Ok((credentials, actor))

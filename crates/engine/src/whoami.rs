@@ -56,6 +56,11 @@ pub fn bystander(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Fail
     })
 }
 
+/// Who starts a session: itself one, perhaps. Whatever keeps that from being known is no obstacle.
+pub fn starter(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure> {
+    actor(workspace, hints).or_else(|_| bystander(workspace, hints))
+}
+
 /// Who reads. A process that fits several sessions is nobody in particular, and may read as such.
 pub fn reader(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure> {
     match actor(workspace, hints) {

@@ -18,7 +18,7 @@ use crate::counter::{Counter, tell};
 use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
 use crate::render::{self, Paint, paint, shown, table};
-use crate::words::{held_next, held_sentence};
+use crate::words::{held_next, held_sentence, role_next, role_sentence};
 
 pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
     let Desk { workspace, actor, cwd, operation, counter, .. } = desk;
@@ -213,12 +213,14 @@ fn checked_words(checked: &Verdicts, colour: bool) -> String {
                 format!("in another tree, {}", held_sentence(held))
             }
             (Because::Held | Because::HeldElsewhere, None) => format!("{what} is held"),
+            (Because::Role, _) => finding.role.as_deref().map(role_sentence).unwrap_or_default(),
         };
         let _ = writeln!(text, "{}  {sentence}", verdict_word(finding.verdict, colour));
         let next = match (finding.because, held) {
             (Because::Held, Some(held)) => Some(held_next(held)),
             (Because::ClaimFirst, _) => Some(format!("baton claim {what}")),
             (Because::NeedsPerson, _) => Some(format!("ask a person to claim {what} for you")),
+            (Because::Role, _) => finding.role.as_deref().map(|no| role_next(no).to_owned()),
             _ => None,
         };
         if let Some(next) = next {

@@ -3,6 +3,8 @@
 //! Owns which finding is a problem (exit 1), which a warning, and what to do about it. The looking
 //! is the engine's. Invariant: a door that nothing guards is told, never left out.
 
+mod doors;
+
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -102,7 +104,6 @@ fn judge(health: Health) -> Report {
             &format!("chmod 600 {path}"),
         );
     }
-    doors(&mut report);
     machine(&mut report, &health.machine);
     report
 }
@@ -141,6 +142,10 @@ fn workspace(report: &mut Report, found: Found) {
             "end processes that keep the store open for long; the next claim empties the log",
         ),
         Some(bytes) => report.ok("log", format!("the store's log has {} KB", bytes / 1_024)),
+    }
+    match found.wiring {
+        Err(failure) => report.failed("wiring", failure),
+        Ok(found) => doors::judge(report, &found),
     }
 }
 
@@ -267,21 +272,6 @@ fn who(report: &mut Report, actor: Result<(baton_core::context::Actor, Standing)
     }
 }
 
-/// The plain truth about what is enforced by itself today.
-fn doors(report: &mut Report) {
-    for (check, what) in [
-        ("edit door", "edits by agents' tools"),
-        ("shell door", "writes and git verbs in agents' shells"),
-        ("git door", "commits and pushes"),
-    ] {
-        report.say(
-            check,
-            State::Warning,
-            format!("not guarded yet: {what} are not stopped; comes with agent wiring"),
-        );
-    }
-}
-
 fn machine(report: &mut Report, machine: &baton_engine::process::Machine) {
     if cfg!(target_os = "macos") {
         report.say(
@@ -314,9 +304,9 @@ fn report_words(report: &Report, colour: bool) -> String {
             State::Problem => ("problem", Paint::Red),
         };
         let _ =
-            writeln!(text, "{}  {:<10}  {}", paint(word, tint, colour), line.check, line.detail);
+            writeln!(text, "{}  {:<14}  {}", paint(word, tint, colour), line.check, line.detail);
         if let Some(next) = &line.next {
-            let _ = writeln!(text, "{:21}{}: {next}", "", paint("next", Paint::Cyan, colour));
+            let _ = writeln!(text, "{:25}{}: {next}", "", paint("next", Paint::Cyan, colour));
         }
     }
     text

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
+use baton_core::roles::{self, Deed};
 use baton_core::trees;
 use baton_engine::doors::edit::{Target, edit};
 use baton_engine::doors::{self, Admitted, Visitor, after, list, reads, shell, stop, turn};
@@ -93,13 +94,15 @@ fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
         continues: matches!(payload.event, Event::SessionStart { continues: true }),
         credential: hints.environment.as_deref(),
         role: None,
+        agent_role: payload.agent_type.as_deref().and_then(role_of),
     };
-    let mut door = Door { workspace: &mut workspace, payload };
+    let mut door = Door { workspace: &mut workspace, payload, has_role: false };
     match &payload.event {
         Event::SessionStart { .. } => door.session_start(&visitor),
         Event::SessionEnd => door.session_end(&visitor),
         _ => {
-            let actor = admit(door.workspace, &visitor)?.actor;
+            let Admitted { actor, has_role, .. } = admit(door.workspace, &visitor)?;
+            door.has_role = has_role;
             let answer = door.act(&visitor, &actor)?;
             Ok(door.heard(&actor, answer))
         }
@@ -129,6 +132,14 @@ fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitted, F
 struct Door<'a> {
     workspace: &'a mut Workspace,
     payload: &'a Payload,
+    /// Whoever acts may do only its part; nobody else pays for looking.
+    has_role: bool,
+}
+
+/// The role that an agent of ours has by its name (`init --roles`); a plugin's has its name before.
+fn role_of(agent_type: &str) -> Option<&str> {
+    let name = agent_type.rsplit(':').next().unwrap_or(agent_type);
+    name.strip_prefix(baton_engine::wiring::roles::PREFIX)
 }
 
 impl Door<'_> {
@@ -207,6 +218,12 @@ impl Door<'_> {
     }
 
     fn before_line(&mut self, actor: &Actor, line: &str) -> Result<Answer, Failure> {
+        if self.has_role {
+            let refused = doors::not_by_role(self.workspace, actor, Deed::Use(roles::Tool::Shell))?;
+            if let Some(refused) = refused {
+                return Ok(Answer::Deny(words::role_denial(&refused)));
+            }
+        }
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let judged = shell::before(self.workspace, actor, cwd, line, call)?;
         Ok(match judged.verdict {

@@ -1,9 +1,12 @@
 //! `init`: looks, proposes, asks once, and makes what is missing.
 //!
 //! Owns the questions and the words; the looking and making are the engine's. Without a terminal
-//! nothing is decided for a person unless `--yes` says so.
+//! nothing is decided for a person unless `--yes` says so. Wiring clients is in `wiring`.
+
+mod wiring;
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use baton_core::context::{Actor, Context, Observed};
@@ -16,6 +19,7 @@ use baton_engine::failure::Failure;
 use baton_engine::place::workspace_file::WorkspaceId;
 use baton_engine::setup::{self, Choice, Config, Plan};
 use baton_engine::survey::Proposed;
+use baton_engine::wiring::{Client, Ground, Step};
 use baton_engine::workspace::{Retry, Workspace};
 use baton_engine::{policy, user_config, whoami};
 use serde::{Deserialize, Serialize};
@@ -31,9 +35,26 @@ pub(crate) struct Init {
     /// Take the proposal and ask nothing
     #[arg(long)]
     yes: bool,
-    /// Agent clients to wire up: only "none" for now
-    #[arg(long, value_name = "CLIENTS", default_value = "none")]
-    agents: String,
+    /// Clients to wire, such as claude,codex; or none. Otherwise those that are found
+    #[arg(long, value_name = "CLIENTS")]
+    agents: Option<String>,
+    /// Wire for everybody: files to commit, which do no harm where Baton is not installed
+    #[arg(long, conflicts_with = "personal")]
+    team: bool,
+    /// Wire for this clone alone: files that git does not see, nothing to commit
+    #[arg(long)]
+    personal: bool,
+    /// Also write each role as an agent of the clients that have such (claude, opencode)
+    #[arg(long)]
+    roles: bool,
+    /// Take out what wiring put in; the store and baton.toml stay
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["agents", "team", "personal", "roles", "join", "new", "plugin"])]
+    remove: bool,
+    /// Write a plugin for Claude Code into this folder, and nothing else
+    #[arg(long, value_name = "DIR")]
+    #[arg(conflicts_with_all = ["agents", "team", "personal", "roles", "join", "new"])]
+    plugin: Option<PathBuf>,
     /// Join this workspace of the shared store (BATON_STORE)
     #[arg(long, value_name = "ID", conflicts_with = "new")]
     join: Option<String>,
@@ -60,13 +81,31 @@ struct Done {
     needs_trust: bool,
     /// Whether there is somebody to share the file with.
     in_git: bool,
+    /// Clients that are wired now, and what was done for it, file by file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    clients: Vec<Client>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    wiring: Vec<Step>,
+    /// Hooks of the user's own that git calls through ours.
+    #[serde(default)]
+    chained: usize,
+    /// Nobody said which clients to wire, and none was found.
+    #[serde(default)]
+    nobody_to_wire: bool,
     /// Why the policy was not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<Value>,
 }
 
 pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
+    if let Some(folder) = &wanted.plugin {
+        return wiring::plugin(common, folder);
+    }
+    if wanted.remove {
+        return wiring::remove(common, wanted.yes);
+    }
     let mut choice = choice(wanted)?;
+    let named = wiring::named(wanted.agents.as_deref())?;
     let operation = desk::operation(common)?;
     let retry = operation.map(|operation| Retry::of(&operation, "init", wanted));
     let plan = setup::plan(&desk::folder(common)?)?;
@@ -78,8 +117,11 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         desk::answer(common.json, &done, done_words);
         return Ok(ExitCode::SUCCESS);
     }
-    if plan.written.is_none() {
-        propose(&plan, wanted)?;
+    let ground = Ground::of_site(&plan.site);
+    let mode = (wanted.team, wanted.personal);
+    let wires = wiring::plan(&ground, named.as_deref(), mode, wanted.roles)?;
+    if plan.written.is_none() || wires.plan.changes() {
+        propose(&plan, &wires, wanted)?;
     }
     let made = match setup::make_in(&plan.site, address.as_deref(), &choice) {
         Err(Failure::KnownThere { workspaces }) if desk::can_ask() => {
@@ -90,6 +132,27 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     };
     let (mut workspace, made) = made?;
     baton_engine::known::remember(&workspace.place);
+    let (mut done, refused) = set_up(common, wanted, plan, &mut workspace, made)?;
+    let wired = wires.apply(&ground)?;
+    wiring::note(&mut done, &wires, wired);
+    let broken = wiring::problem(&done.wiring);
+    if let (Some(retry), None, None) = (&retry, &refused, &broken) {
+        remember(&mut workspace, retry, &done)?;
+    }
+    desk::answer(common.json, &done, done_words);
+    let said = [refused, broken].into_iter().flatten();
+    let said: Vec<ExitCode> = said.map(|problem| desk::say_problem(&problem, false)).collect();
+    Ok(said.into_iter().next().unwrap_or(ExitCode::SUCCESS))
+}
+
+/// `baton.toml`, the policy and who stands for its commands.
+fn set_up(
+    common: &Common,
+    wanted: &Init,
+    plan: Plan,
+    workspace: &mut Workspace,
+    made: bool,
+) -> Result<(Done, Option<Problem>), Problem> {
     let config = match &plan.written {
         Some(_) => Config::Kept,
         None => setup::write_config(&workspace.place, &plan.proposed, &plan.checks)?,
@@ -97,13 +160,19 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     // What is in the file now counts, whoever wrote it.
     let path = workspace.place.root.join(baton_engine::config::FILE_NAME);
     let written = setup::written_policy(&workspace.place)?.ok_or(Failure::NoConfig { path })?;
-    let (policy, refused) = put_in_force(common, wanted, &mut workspace, &written)?;
+    let (policy, refused) = put_in_force(common, wanted, workspace, &written)?;
     let zones = match config {
         Config::Written => plan.proposed,
         Config::Kept => zones_of(&written),
     };
     let asked = config == Config::Written && !wanted.yes && refused.is_none();
-    let needs_trust = !trusted(&mut workspace, common, &written, asked)?;
+    let needs_trust = !trusted(workspace, common, &written, asked)?;
+    if plan.repositories_below > 0 {
+        remark(&format!(
+            "note: {} repositories below this folder belong to this workspace now",
+            plan.repositories_below
+        ));
+    }
     let done = Done {
         checks: written.evidence.named.iter().map(|check| check.name.clone()).collect(),
         needs_trust,
@@ -115,22 +184,13 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         policy: policy.to_owned(),
         zones,
         in_git: workspace.place.git.is_some(),
+        clients: Vec::new(),
+        wiring: Vec::new(),
+        chained: 0,
+        nobody_to_wire: false,
         refused: refused.as_ref().map(|problem| problem.document()["refused"].clone()),
     };
-    if let (Some(retry), None) = (&retry, &refused) {
-        remember(&mut workspace, retry, &done)?;
-    }
-    desk::answer(common.json, &done, done_words);
-    if plan.repositories_below > 0 {
-        remark(&format!(
-            "note: {} repositories below this folder belong to this workspace now",
-            plan.repositories_below
-        ));
-    }
-    match refused {
-        None => Ok(ExitCode::SUCCESS),
-        Some(problem) => Ok(desk::say_problem(&problem, false)),
-    }
+    Ok((done, refused))
 }
 
 /// What was answered under the same operation id, if the workspace is there to remember it.
@@ -161,12 +221,6 @@ fn remember(workspace: &mut Workspace, retry: &Retry, done: &Done) -> Result<(),
 }
 
 fn choice(wanted: &Init) -> Result<Choice, Problem> {
-    if wanted.agents != "none" {
-        return Err(Problem::usage(
-            "wiring agent clients comes with a later version; \"none\" is the only value now",
-            "baton init --agents none",
-        ));
-    }
     match &wanted.join {
         None if wanted.new => Ok(Choice::New),
         None => Ok(Choice::Unsaid),
@@ -184,37 +238,44 @@ fn choice(wanted: &Init) -> Result<Choice, Problem> {
 }
 
 /// Shows the proposal and asks once.
-fn propose(plan: &Plan, wanted: &Init) -> Result<(), Problem> {
+fn propose(plan: &Plan, wires: &wiring::Wires, wanted: &Init) -> Result<(), Problem> {
     if wanted.yes {
         return Ok(());
     }
+    let new = plan.written.is_none();
     if !desk::can_ask() {
+        let what = match new {
+            true => "the proposed zones are right",
+            false => "to wire the clients",
+        };
         return Err(Problem {
             exit: 1,
             code: "needs_yes",
-            message: "there is no terminal to ask on whether the proposed zones are right".into(),
+            message: format!("there is no terminal to ask on whether {what}"),
             next: "baton init --yes".into(),
-            details: serde_json::json!({ "zones": plan.proposed }),
+            details: serde_json::json!({ "zones": plan.proposed, "wiring": wires.plan.steps }),
         });
     }
     let colour = colour_wanted(&std::io::stderr());
-    let root = shown(&plan.site.root.display().to_string());
-    remark(&format!("Baton looked at {root} and proposes:\n"));
-    remark(&zones_table(&plan.proposed, colour));
-    remark("Everything else is auto: the first edit claims a file.");
-    for check in &plan.checks {
-        let run: Vec<String> = check.run.iter().map(|word| shown(word)).collect();
-        remark(&format!("Before a branch lands, Baton would run: {}", run.join(" ")));
+    if new {
+        let root = shown(&plan.site.root.display().to_string());
+        remark(&format!("Baton looked at {root} and proposes:\n"));
+        remark(&zones_table(&plan.proposed, colour));
+        remark("Everything else is auto: the first edit claims a file.");
+        for check in &plan.checks {
+            let run: Vec<String> = check.run.iter().map(|word| shown(word)).collect();
+            remark(&format!("Before a branch lands, Baton would run: {}", run.join(" ")));
+        }
     }
-    match desk::ask("Write this to baton.toml and set up the store?") {
+    wires.show(colour);
+    let question = match (new, wires.plan.changes()) {
+        (true, false) => "Write this to baton.toml and set up the store?",
+        (true, true) => "Write this, and set up the store?",
+        (false, _) => "Write this?",
+    };
+    match desk::ask(question) {
         true => Ok(()),
-        false => Err(Problem {
-            exit: 1,
-            code: "declined",
-            message: "nothing was changed".into(),
-            next: "write a baton.toml of your own, then baton init".into(),
-            details: serde_json::json!({}),
-        }),
+        false => Err(wiring::declined("write a baton.toml of your own, then baton init")),
     }
 }
 
@@ -347,12 +408,14 @@ fn done_words(done: &Done, colour: bool) -> String {
         _ => "the policy approved before stays in force",
     };
     let _ = writeln!(text, "{}   {policy}", good("now"));
-    if !done.made {
+    text.push_str(&wiring::words(done, colour));
+    if !done.made && !wiring::did_something(done) {
         return text;
     }
     text.push_str("\nnext:\n");
-    if done.config == Config::Written && done.in_git {
-        text.push_str("  git add baton.toml                           share the zones\n");
+    text.push_str(&wiring::next(done));
+    if !done.made {
+        return text;
     }
     if done.needs_trust {
         text.push_str("  baton trust                                  see and allow the checks\n");

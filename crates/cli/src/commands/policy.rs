@@ -9,9 +9,11 @@ use std::process::ExitCode;
 
 use baton_core::context::Actor;
 use baton_core::deploy;
+use baton_core::id::SessionId;
 use baton_core::key::KeyPattern;
 use baton_core::policy::{Approved, Change, Difference, Standing};
 use baton_core::refusal::Refusal;
+use baton_core::roles;
 use baton_core::state::rules::{Owner, Rule};
 use baton_core::tasks::evidence::Rules;
 use baton_core::tree::Identity;
@@ -126,6 +128,7 @@ fn shown_words(found: &Shown, colour: bool) -> String {
         let _ = writeln!(text, "working trees: {}", tree_words(&found.trees));
     }
     text.push_str(&deploys_words(&found.deploys, ""));
+    text.push_str(&roles_words(&found.roles, ""));
     let (sentence, next) = match found.on_disk {
         OnDisk::Same => ("baton.toml here says the same".to_owned(), None),
         OnDisk::Missing => ("there is no baton.toml in this tree".to_owned(), None),
@@ -237,6 +240,24 @@ fn deploys_words(deploys: &BTreeMap<String, deploy::Rules>, indent: &str) -> Str
     deploys.iter().map(line).collect()
 }
 
+/// One line for each role and kind of the project's own.
+fn roles_words(rules: &roles::Rules, indent: &str) -> String {
+    let nobody = SessionId("SESSION".to_owned());
+    let mut text = String::new();
+    for (kind, paths) in &rules.kinds {
+        let paths: Vec<String> = paths.iter().map(|path| shown(&path.to_string())).collect();
+        let _ = writeln!(text, "{indent}{}: {}", kind.word(), paths.join(", "));
+    }
+    for (name, role) in &rules.named {
+        let deeds = [("commit", role.commit), ("land", role.land), ("deploy", role.deploy)];
+        let may: Vec<&str> = deeds.iter().filter(|(_, may)| *may).map(|(deed, _)| *deed).collect();
+        let may = if may.is_empty() { "nothing else".to_owned() } else { may.join(", ") };
+        let words = shown(&role.words(&nobody));
+        let _ = writeln!(text, "{indent}role {}: {words}; may {may}", shown(name));
+    }
+    text
+}
+
 pub(super) fn difference_words(difference: &Difference, colour: bool) -> String {
     let mut text = String::new();
     let mut line = |sign: &str, tint, zone: &Zone| {
@@ -275,6 +296,12 @@ pub(super) fn difference_words(difference: &Difference, colour: bool) -> String 
         match deploys.is_empty() {
             true => text.push_str("  nothing is deployed any more\n"),
             false => text.push_str(&deploys_words(deploys, "  ")),
+        }
+    }
+    if let Some(rules) = &difference.roles {
+        match rules.is_empty() {
+            true => text.push_str("  only the built-in roles are left\n"),
+            false => text.push_str(&roles_words(rules, "  ")),
         }
     }
     for change in &difference.capacities {

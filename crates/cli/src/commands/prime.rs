@@ -8,8 +8,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use baton_core::resource::Resource;
+use baton_core::rules::{FILE, Rule};
 use baton_engine::escape::for_models;
 use baton_engine::priming::{self, Primer, Work};
+use baton_engine::rules::InForce;
 
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
@@ -40,7 +42,7 @@ struct Section {
 /// What is said at the start of a session.
 pub(crate) fn text(primer: &Primer) -> String {
     let mut sections = vec![who(primer), work(primer), news(primer), claims(primer)];
-    sections.extend([rules(), others(primer), notes(primer)]);
+    sections.extend([rules(primer), others(primer), notes(primer)]);
     fit(sections, BYTES_MAX)
 }
 
@@ -77,7 +79,9 @@ fn joined(sections: &[Section], cut: &[usize]) -> String {
 
 fn who(primer: &Primer) -> Section {
     let me = &primer.me;
-    let role = me.role.as_deref().map(|role| format!(", role {}", shown(role))).unwrap_or_default();
+    let may = primer.may.as_deref().map(|may| format!(" ({})", shown(may))).unwrap_or_default();
+    let role = me.role.as_deref().map(|role| format!(", role {}{may}", shown(role)));
+    let role = role.unwrap_or_default();
     let branch = primer.branch.as_deref().map(|branch| format!(" on branch {}", shown(branch)));
     let others = counted(primer.sessions as u64, "other session", "other sessions");
     let heading = format!(
@@ -169,13 +173,27 @@ fn claims(primer: &Primer) -> Section {
     Section { heading: "You hold:".to_owned(), lines, more: "baton claims --mine", keep: 0 }
 }
 
-fn rules() -> Section {
-    let lines = vec![
-        "verify before you call it done, and report what was not done".to_owned(),
-        "sync before a deploy; no placeholders in what ships".to_owned(),
-        "before you stop: commit, and hand over or park your task".to_owned(),
-    ];
-    Section { heading: "Rules:".to_owned(), lines, more: "baton prime --json", keep: 0 }
+/// Each rule by its title; where the project has none, what holds anyway.
+fn rules(primer: &Primer) -> Section {
+    let lines = match &primer.rules {
+        None => vec![
+            "verify before you call it done, and report what was not done".to_owned(),
+            "sync before a deploy; no placeholders in what ships".to_owned(),
+            "before you stop: commit, and hand over or park your task".to_owned(),
+        ],
+        Some(InForce { broken: Some(broken), .. }) => {
+            vec![format!("{} cannot be read: {}", FILE, shown(&broken.to_string()))]
+        }
+        Some(InForce { rules, .. }) => {
+            let line = |rule: &Rule| format!("{}. {}", rule.number, short(&rule.title));
+            rules.rules.iter().map(line).collect()
+        }
+    };
+    let heading = match &primer.rules {
+        None => "Rules:".to_owned(),
+        Some(rules) => format!("Rules: (version {}; in full: baton rules show)", rules.version),
+    };
+    Section { heading, lines, more: "baton rules show", keep: 0 }
 }
 
 /// A line for each holder: one with many claims does not crowd out the others.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use baton_core::id::SessionId;
 use baton_core::policy::Standing;
 use baton_core::refusal::Refusal;
 use baton_engine::failure::Failure;
@@ -74,13 +75,16 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
     let cwd = desk::folder(common)?;
     let folder = wanted.dir.as_ref().map_or_else(|| cwd.clone(), |dir| cwd.join(dir));
     let common = Common { directory: Some(folder.clone()), ..common.clone() };
-    let mut desk = Desk::open_as(&common, whoami::bystander)?;
-    let mut limits = sandbox::limits_of(&wanted.role, &desk.workspace.place)?;
-    limits.writable.extend(allowed(&desk, wanted, &cwd)?);
+    let mut desk = Desk::open_as(&common, whoami::starter)?;
+    let allowed = allowed(&desk, wanted, &cwd)?;
     if !wanted.best_effort {
         sandbox::supported()?;
     }
     let own = own_session(&mut desk, &common, &wanted.role)?;
+    let session = SessionId(own.credential().split('.').next().unwrap_or_default().to_owned());
+    let limits = sandbox::limits_of(&mut desk.workspace, &wanted.role, &session);
+    let mut limits = limits.inspect_err(|_| end(&mut desk, &own))?;
+    limits.writable.extend(allowed);
     let kept = Wanted {
         judge: Arc::new(permits::Role { name: wanted.role.clone(), may: limits.may }),
         limits,
@@ -95,13 +99,18 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
         command.current_dir(&folder);
         run_in_foreground(ready, command)
     });
-    if let Own::Started(credentials) = own {
-        let hints = whoami::Hints { environment: Some(credentials), ..whoami::Hints::default() };
-        let actor = whoami::actor(&mut desk.workspace, &hints)?;
-        // Whatever came of it, the session was only for this; it may have ended by itself.
+    end(&mut desk, &own);
+    Ok(ExitCode::from(outcome?))
+}
+
+/// Whatever came of it, a session that was only for this ends; it may have ended by itself.
+fn end(desk: &mut Desk, own: &Own) {
+    let Own::Started(credential) = own else { return };
+    let environment = Some(credential.clone());
+    let hints = whoami::Hints { environment, ..whoami::Hints::default() };
+    if let Ok(actor) = whoami::actor(&mut desk.workspace, &hints) {
         let _ = sessions::end(&mut desk.workspace, &actor, &api::SessionEnd::default(), None);
     }
-    Ok(ExitCode::from(outcome?))
 }
 
 /// As whom the broker acts.
@@ -166,7 +175,7 @@ pub(crate) fn opening(role: &str, limits: &Limits, net: Net) -> String {
         ),
         (Some(folder), None) => format!("writes in {}", shown(&folder.to_string_lossy())),
     });
-    if limits.may.commit && !limits.moves_branch {
+    if limits.may.commit && !limits.may.move_branch {
         parts.push("commits with baton commit".to_owned());
     }
     match net {

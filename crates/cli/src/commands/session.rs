@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 use baton_core::calls::Called;
+use baton_core::roles::giving::Given;
 use baton_core::sessions::Ended;
 use baton_core::subagents::Stopped;
 use baton_engine::sessions::{self, Credentials, Seat, SeatState, Seats};
@@ -26,6 +27,8 @@ pub(crate) enum Session {
         #[arg(long, conflicts_with = "json")]
         export: bool,
     },
+    /// Narrow what this session may do; only a person widens it
+    Role(api::SessionRole),
     /// End a session and let go of everything it holds
     End(api::SessionEnd),
     /// List sessions
@@ -54,6 +57,7 @@ pub(crate) enum Call {
 pub(crate) fn run(common: &Common, command: &Session) -> Outcome {
     match command {
         Session::Start { wanted, export } => start(common, wanted, *export),
+        Session::Role(wanted) => role(&mut Desk::open_as(common, whoami::actor)?, wanted),
         Session::End(wanted) => end(&mut Desk::open_as(common, whoami::actor)?, wanted),
         Session::List { all } => list(&mut Desk::open(common)?, *all),
         Session::Whoami => whoami_(&mut Desk::open_as(common, whoami::actor)?),
@@ -66,7 +70,7 @@ pub(crate) fn run(common: &Common, command: &Session) -> Outcome {
 
 fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
     // Who starts a session need not be one: a stale credential in the environment is no obstacle.
-    let mut desk = Desk::open_as(common, whoami::bystander)?;
+    let mut desk = Desk::open_as(common, whoami::starter)?;
     let Desk { workspace, actor, operation, .. } = &mut desk;
     let started = sessions::start(workspace, actor, wanted, operation.as_deref())?;
     if export {
@@ -76,11 +80,39 @@ fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
     desk.answer(&started, |started: &Credentials, colour| {
         let verb = if started.resumed { "resumed" } else { "started" };
         format!(
-            "{} {} ({})\nBATON_SESSION={}\nnext: export that line, so that what you do is yours\n",
+            "{} {} ({}){}\nBATON_SESSION={}\nnext: export that line, so that what you do is yours\n",
             paint(verb, Paint::Green, colour),
             shown(&started.name),
             started.session,
+            role_words(started),
             started.credential
+        )
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A role that nobody defined is only a word for tasks, and whoever gave it should know.
+fn role_words(started: &Credentials) -> String {
+    match (&started.role, &started.may) {
+        (None, _) => String::new(),
+        (Some(role), Some(may)) => format!(", role {}: it {}", shown(role), shown(may)),
+        (Some(role), None) => {
+            format!(", role {}: nobody defined it, so it takes nothing away", shown(role))
+        }
+    }
+}
+
+fn role(desk: &mut Desk, wanted: &api::SessionRole) -> Outcome {
+    let Desk { workspace, actor, operation, .. } = desk;
+    let given = sessions::role(workspace, actor, wanted, operation.as_deref())?;
+    desk.answer(&given, |given: &Given, colour| {
+        let already = if given.already { ", as before" } else { "" };
+        format!(
+            "{} {} has the role {}{already}: it {}\n",
+            paint("set:", Paint::Green, colour),
+            shown(&given.name),
+            shown(&given.role),
+            shown(&given.may)
         )
     });
     Ok(ExitCode::SUCCESS)

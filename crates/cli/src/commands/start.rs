@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use baton_core::context::Actor;
 use baton_engine::api::handoffs::Accept;
 use baton_engine::failure::Failure;
 use baton_engine::sandbox::{self, Net, Sandbox as Ready, Wanted};
@@ -68,9 +69,10 @@ pub(crate) struct Held {
 
 pub(crate) fn run(common: &Common, wanted: &Start) -> Outcome {
     let client = client(&wanted.client)?;
-    let (cwd, workspace) = surroundings(common, &wanted.held)?;
+    let (cwd, workspace, starter) = surroundings(common, &wanted.held)?;
     let wish = Wish {
         client,
+        starter,
         role: wanted.held.role.as_deref(),
         task: wanted.task.as_deref(),
         tree: wanted.tree,
@@ -95,9 +97,9 @@ pub(crate) fn with_handoff(
     arguments: &[OsString],
 ) -> Outcome {
     let client = client(name)?;
-    let (_, workspace) = surroundings(common, held)?;
+    let (_, workspace, starter) = surroundings(common, held)?;
     let role = held.role.as_deref();
-    let wish = Wish { client, role, task: None, tree: Some(Tree::Here), ports: 0 };
+    let wish = Wish { client, starter, role, task: None, tree: Some(Tree::Here), ports: 0 };
     let begun = starting::begin_with_handoff(workspace, accept, &wish)?;
     attend(common, client, begun, held, arguments)
 }
@@ -123,15 +125,17 @@ fn client(name: &str) -> Result<&'static Client, Problem> {
 }
 
 /// Looked at before anything is begun.
-fn surroundings(common: &Common, held: &Held) -> Result<(std::path::PathBuf, Workspace), Problem> {
+fn surroundings(
+    common: &Common,
+    held: &Held,
+) -> Result<(std::path::PathBuf, Workspace, Actor), Problem> {
     let cwd = desk::folder(common)?;
     if held.role.is_some() && !held.best_effort {
         sandbox::supported()?;
     }
     let mut workspace = desk::open(&cwd)?;
-    // Who starts one need not be one, but may not be several.
-    whoami::bystander(&mut workspace, &desk::hints(common))?;
-    Ok((cwd, workspace))
+    let starter = whoami::starter(&mut workspace, &desk::hints(common))?;
+    Ok((cwd, workspace, starter))
 }
 
 fn attend(
@@ -142,7 +146,7 @@ fn attend(
     arguments: &[OsString],
 ) -> Outcome {
     remark(&begun_words(client, &begun));
-    let ran = run_client(client, &begun, held, arguments);
+    let ran = run_client(client, &mut begun, held, arguments);
     // Whatever came of it, what was begun is ended in order.
     let code = *ran.as_ref().unwrap_or(&126);
     let left = starting::finish(&mut begun, code);
@@ -164,18 +168,19 @@ fn attend(
 
 fn run_client(
     client: &'static Client,
-    begun: &Begun,
+    begun: &mut Begun,
     held: &Held,
     arguments: &[OsString],
 ) -> Result<u8, Failure> {
     let program = client.installed().unwrap_or_else(|| client.program.into());
     let words: Vec<OsString> =
         [program.into_os_string()].into_iter().chain(arguments.iter().cloned()).collect();
-    let credential = begun.credentials.credential.as_str();
+    let credential = &begun.credentials.credential.clone();
+    let (folder, variables) = (begun.folder.clone(), begun.environment.clone());
     let surround = |command: &mut std::process::Command| {
-        command.current_dir(&begun.folder);
+        command.current_dir(&folder);
         command.env(starting::VARIABLE, "1");
-        command.envs(begun.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
     };
     let Some(role) = &held.role else {
         let mut command = starting::clients::tied(&words);
@@ -190,7 +195,8 @@ fn run_client(
         let mut child = command.spawn().map_err(cannot)?;
         return Ok(sandbox::attend(&mut child, &mut signals));
     };
-    let mut limits = sandbox::limits_of(role, &begun.workspace.place)?;
+    let mut limits =
+        sandbox::limits_of(&mut begun.workspace, role, &begun.credentials.session.clone())?;
     remark(&opening(role, &limits, held.net));
     limits.writable.extend(client.own_folders());
     let kept = Wanted {

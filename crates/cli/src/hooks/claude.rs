@@ -38,6 +38,7 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
         event_name,
         session: owned(payload, &["session_id"])?,
         agent: owned(payload, &["agent_id"]),
+        agent_type: owned(payload, &["agent_type"]),
         cwd: folder(payload),
         call: owned(payload, &["tool_use_id"]),
         event,

@@ -39,6 +39,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         event_name,
         session: owned(payload, &["conversation_id", "session_id"])?,
         agent: owned(payload, &["parent_tool_call_id"]),
+        agent_type: None,
         cwd,
         call: owned(payload, &["tool_use_id"]),
         event,

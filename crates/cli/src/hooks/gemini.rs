@@ -36,6 +36,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         event_name,
         session: owned(payload, &["session_id"])?,
         agent: None,
+        agent_type: None,
         cwd: folder(payload),
         call: None,
         event,

@@ -27,6 +27,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         event_name,
         session: owned(payload, &["sessionID", "session_id"])?,
         agent: None,
+        agent_type: None,
         cwd: folder(payload),
         call: owned(payload, &["callID"]),
         event,

@@ -102,6 +102,7 @@ fn answers_are_what_each_client_takes() {
         event_name: name.to_owned(),
         session: "s".to_owned(),
         agent: None,
+        agent_type: None,
         cwd: PathBuf::from("/repo"),
         call: None,
         event,

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use baton_core::check::{Because, Finding, Verdict};
+use baton_core::roles;
 use baton_core::shell::danger::Verb;
 use baton_engine::checking::NotClaimable;
 use baton_engine::doors::after::Compared;
@@ -19,7 +20,7 @@ use baton_engine::doors::turn::Turn;
 use crate::commands::sync::touch_words;
 use crate::news::notices_words;
 use crate::render::{self, shown};
-use crate::words::{Problem, held_sentence, word};
+use crate::words::{Problem, held_sentence, role_next, role_sentence, word};
 
 /// Findings that one answer spells out.
 const FINDINGS_MAX: usize = 5;
@@ -87,8 +88,24 @@ fn stopped_sentence(finding: &Finding) -> String {
             "{what} is for a person to approve. Say what you would change and why, and go on with \
              something else until a person has decided."
         ),
+        (Because::Role, _) if finding.role.is_some() => {
+            finding.role.as_deref().map(role_words).unwrap_or_default()
+        }
         _ => format!("{what} may not be edited now."),
     }
+}
+
+/// Why the role of this agent does not do that.
+pub(crate) fn role_denial(refused: &roles::Refused) -> String {
+    format!("Baton: {}", role_words(refused))
+}
+
+fn role_words(refused: &roles::Refused) -> String {
+    format!(
+        "{}. Nothing was changed; do not go around this. What you can do: {}.",
+        role_sentence(refused),
+        role_next(refused)
+    )
 }
 
 fn unclaimable_sentence(one: &NotClaimable) -> String {

@@ -89,6 +89,8 @@ kinds! {
     AliasBound "alias_bound" Session Process,
     CallStarted "call_started" Session Process,
     CallsEnded "calls_ended" Session Process,
+    RoleGiven "role_given" Session Power,
+    RulesSeen "rules_seen" Session Process,
     SubagentStopped "subagent_stopped" Session Process,
     ClaimGranted "claim_granted" Claim Process,
     ClaimsRenewed "claims_renewed" Claim Process,

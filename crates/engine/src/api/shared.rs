@@ -91,6 +91,9 @@ pub struct Notes {
     /// Only those of this task
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
+    /// Only those about this rule of the project
+    #[arg(long, value_name = "N", conflicts_with_all = ["kind", "task"])]
+    pub rule: Option<u32>,
     /// Only the newest so many
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u32,

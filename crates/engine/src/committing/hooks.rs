@@ -20,7 +20,8 @@ use super::lock::cannot;
 use super::{Candidate, refuse};
 use crate::failure::Failure;
 use crate::git::{Entry, Git, Oid, Own};
-use crate::place::GitDirs;
+use crate::place::{GitDirs, STORE_IN_GIT};
+use crate::wiring::git_hooks;
 
 /// How long one hook may take.
 const HOOK_SECONDS_MAX: u64 = 30 * 60;
@@ -45,7 +46,9 @@ pub(super) struct Hooks {
 impl Hooks {
     pub(super) fn find(git: &Git, root: &Path, dirs: &GitDirs, own: &Own) -> Result<Self, Failure> {
         let configured = if own.has_hooks_path { git.hooks_path()? } else { None };
-        let folder = match configured {
+        // Baton's own hooks only pass on to these, and what they judge is judged here already.
+        let store = dirs.common_dir.join(STORE_IN_GIT);
+        let folder = match git_hooks::theirs(&store, configured)? {
             Some(configured) => root.join(configured),
             None => dirs.common_dir.join("hooks"),
         };

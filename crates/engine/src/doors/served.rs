@@ -122,8 +122,15 @@ pub fn find_to_act(
         (None, _) => None,
     };
     if let Some((client, id)) = named {
-        let visitor =
-            Visitor { client, id, agent: None, continues: false, credential: None, role: None };
+        let visitor = Visitor {
+            client,
+            id,
+            agent: None,
+            agent_role: None,
+            continues: false,
+            credential: None,
+            role: None,
+        };
         return Ok(admit(workspace, &visitor)?.actor);
     }
     let Some(process) = parent.processes.last() else {

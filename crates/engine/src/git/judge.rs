@@ -34,6 +34,20 @@ impl Git {
         Ok(answer.status == Some(0))
     }
 
+    /// A file as a commit has it; nothing where it has none.
+    pub fn file_at(&self, commit: &Oid, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        let named = format!("{commit}:{path}");
+        let answer = self.call("cat-file").options(&["blob", &named]).answer(&[128])?;
+        Ok((answer.status == Some(0)).then_some(answer.output))
+    }
+
+    /// The newest commit in this history that changed a file.
+    pub fn last_change(&self, tip: &str, path: &str) -> Result<Option<Oid>, Error> {
+        let options = ["--max-count=1", tip];
+        let text = self.call("rev-list").options(&options).paths([path]).text()?;
+        Ok(text.lines().find_map(Oid::parse))
+    }
+
     /// The commit that a revision names, if it exists.
     pub fn commit_named(&self, revision: &str) -> Result<Option<Oid>, Error> {
         self.resolve(&format!("{revision}^{{commit}}"))

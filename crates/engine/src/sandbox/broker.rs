@@ -37,7 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// `journal --follow` and the MCP server last as long as their caller.
 const CALL_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// What a call may bring of its own surroundings, in this order.
-pub(super) const BROUGHT: [&str; 4] = ["BATON_AGENT", "TERM", "NO_COLOR", "COLUMNS"];
+pub(super) const BROUGHT: [&str; 5] =
+    ["BATON_AGENT", "TERM", "NO_COLOR", "COLUMNS", "GIT_INDEX_FILE"];
 
 /// What is said instead of a call.
 #[derive(Clone, Debug)]

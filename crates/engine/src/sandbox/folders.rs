@@ -8,12 +8,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use baton_core::id::SessionId;
+use baton_core::pattern::Kind;
+use baton_core::resource::Resource;
+use baton_core::roles::{self, Writable};
+
 use super::Limits;
 use crate::failure::Failure;
 use crate::place::{GitDirs, Place, TreeKind};
 
-/// In the tree, and ignored by git.
-pub const SCRATCH_FOLDER: &str = ".baton/scratch";
 /// A folder with more entries is opened no further: its neighbours stay closed.
 const ENTRIES_MAX: usize = 4_096;
 /// Where most branches are: a folder that nobody has for itself.
@@ -27,16 +30,21 @@ pub(super) fn of_tree(place: &Place) -> Limits {
     if !limits.writable.contains(&place.root) {
         limits.closed_top = Some(place.root.clone());
     }
-    let Some(git) = &place.git else { return limits };
+    git_parts(place, &mut limits);
+    limits
+}
+
+/// What of git's folder is the tree's own.
+fn git_parts(place: &Place, limits: &mut Limits) {
+    let Some(git) = &place.git else { return };
     limits.writable.push(git.common_dir.join("objects"));
     if matches!(place.tree_kind, TreeKind::Linked { .. }) {
         limits.writable.push(git.git_dir.clone());
         if let Some(folders) = own_references(place, git) {
             limits.writable.extend(folders);
-            limits.moves_branch = true;
+            limits.may.move_branch = true;
         }
     }
-    limits
 }
 
 /// Everything of the repository that a commit may touch: what the broker's own calls may write.
@@ -46,24 +54,62 @@ pub(super) fn whole_repository(place: &Place, temporary: &Path) -> Vec<PathBuf> 
     folders
 }
 
-pub(super) fn scratch(place: &Place) -> Result<PathBuf, Failure> {
-    let folder = place.root.join(SCRATCH_FOLDER);
-    let cannot = |source| Failure::File {
-        doing: "cannot make the scratch folder",
-        path: folder.clone(),
-        source,
-    };
-    fs::create_dir_all(&folder).map_err(cannot)?;
-    let full = folder.canonicalize().map_err(cannot)?;
-    if full != folder {
-        let moved = std::io::Error::other("it is a link to somewhere else");
-        return Err(cannot(moved));
+/// What a role may write, as folders. Patterns that are no plain folders or files (`**/tests/`) cannot
+/// be said so: then it is the tree, and the other doors hold the rest.
+pub(super) fn of_role(
+    place: &Place,
+    writable: &Writable,
+    session: &SessionId,
+) -> Result<Limits, Failure> {
+    let Some(only) = &writable.only else { return Ok(of_tree(place)) };
+    let own = place.root.join(roles::scratch_folder(session));
+    let plain: Option<Vec<PathBuf>> = only.iter().map(|part| plain(place, part)).collect();
+    match plain {
+        None => Ok(of_tree(place)),
+        Some(paths) if paths.is_empty() => Ok(Limits::default()),
+        Some(paths) if paths.len() == 1 && paths[0] == own => {
+            make_own(place, &own)?;
+            Ok(Limits { writable: vec![own.clone()], scratch: Some(own), ..Limits::default() })
+        }
+        Some(paths) => {
+            let mut limits = Limits::default();
+            let closed = closed(place);
+            for path in
+                paths.iter().filter(|path| path.canonicalize().is_ok_and(|one| one == **path))
+            {
+                open(path, &closed, &mut limits.writable);
+            }
+            git_parts(place, &mut limits);
+            Ok(limits)
+        }
     }
-    let ignore = folder.join(".gitignore");
+}
+
+/// The folder or file that a resource is, if it is one.
+fn plain(place: &Place, resource: &Resource) -> Option<PathBuf> {
+    match resource {
+        Resource::Path(pattern) if pattern.kind() != Kind::Glob => {
+            Some(place.root.join(pattern.text().trim_end_matches('/')))
+        }
+        _ => None,
+    }
+}
+
+/// A session's own folder, which git does not see.
+fn make_own(place: &Place, folder: &Path) -> Result<(), Failure> {
+    let cannot = |source| {
+        let (doing, path) = ("cannot make the scratch folder", folder.to_owned());
+        Failure::File { doing, path, source }
+    };
+    fs::create_dir_all(folder).map_err(cannot)?;
+    if folder.canonicalize().map_err(cannot)? != folder {
+        return Err(cannot(std::io::Error::other("a link leads somewhere else")));
+    }
+    let ignore = place.root.join(roles::SCRATCH).join(".gitignore");
     if fs::symlink_metadata(&ignore).is_err() {
         fs::write(&ignore, "*\n").map_err(cannot)?;
     }
-    Ok(folder)
+    Ok(())
 }
 
 /// What must stay closed, wherever it lies.

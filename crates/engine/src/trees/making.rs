@@ -30,6 +30,7 @@ use crate::place::workspace_file::{self, publish};
 use crate::place::{Place, TREE_FILE};
 use crate::policy;
 use crate::whoami::process_of;
+use crate::wiring::Record;
 use crate::workspace::{Retry, Workspace};
 
 /// Ports are leased from here on: below those that systems give to anybody.
@@ -252,7 +253,10 @@ impl Maker<'_, '_> {
         let mut remarks = Vec::new();
         let author = self.identity(rules.identity, &mut remarks)?;
         self.clone.stop_here("tree-signed");
-        let carried = carrying::carry(&self.place.root, path, &admin, &wanted.copy, &rules.copy)?;
+        // Wiring that is not committed yet goes along, or the new tree would have no doors.
+        let mut listed = rules.copy.clone();
+        listed.extend(Record::read(&self.place.store)?.wired_in(&self.place.root));
+        let carried = carrying::carry(&self.place.root, path, &admin, &wanted.copy, &listed)?;
         let environment = self.environment();
         let file = admin.join(ENVIRONMENT_FILE);
         let lines = environment

@@ -99,6 +99,7 @@ fn session(id: &str, name: &str) -> Session {
         ttl: Span::seconds(1),
         calls: Vec::new(),
         submissions: Vec::new(),
+        rules: None,
         life: Life::Live,
     }
 }

@@ -106,6 +106,13 @@ fn of_session(told: &Told, event: &Event, who: Naming<'_>) -> String {
                 }
             }
         }
+        Event::RoleGiven { session, role, .. } => {
+            format!("{} has the role {}", who(told.name(session)), shown(role))
+        }
+        Event::RulesSeen { session, seen } => {
+            let version = shown(&seen.version);
+            format!("{} was told the rules, version {version}", who(told.name(session)))
+        }
         Event::SubagentStopped { session, agent, claims, .. } => {
             let count = counted(claims.len() as u64, "claim", "claims");
             let name = who(told.name(session));

@@ -55,8 +55,11 @@ fn claims(generator: &mut SchemaGenerator) -> Value {
 
 fn sessions(generator: &mut SchemaGenerator) -> Value {
     use baton_core::calls::Called;
+    use baton_core::roles::giving::Given;
     use baton_core::sessions::Ended;
     use baton_core::subagents::Stopped;
+    use baton_engine::rules::report::Report;
+    use baton_engine::rules::{Checked, Shown};
     use baton_engine::sessions::{Credentials, Seat, Seats};
 
     json!({
@@ -67,6 +70,11 @@ fn sessions(generator: &mut SchemaGenerator) -> Value {
         "session whoami": generator.subschema_for::<Seat>(),
         "session agent-stop": generator.subschema_for::<Stopped>(),
         "session call": generator.subschema_for::<Called>(),
+        "session role": generator.subschema_for::<Given>(),
+        "roles": generator.subschema_for::<crate::commands::roles::Roles>(),
+        "rules show": generator.subschema_for::<Shown>(),
+        "rules check": generator.subschema_for::<Checked>(),
+        "rules report": generator.subschema_for::<Report>(),
     })
 }
 

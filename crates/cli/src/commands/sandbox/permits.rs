@@ -49,9 +49,9 @@ pub(crate) fn demand(command: &Command, common: &Common) -> Result<(), Problem> 
 }
 
 /// Each right as the letter that says it.
-fn rights(may: &mut May) -> [(char, &mut bool); 4] {
-    let May { write_tree, commit, land, deploy } = may;
-    [('w', write_tree), ('c', commit), ('l', land), ('d', deploy)]
+fn rights(may: &mut May) -> [(char, &mut bool); 5] {
+    let May { write_tree, move_branch, commit, land, deploy } = may;
+    [('w', write_tree), ('m', move_branch), ('c', commit), ('l', land), ('d', deploy)]
 }
 
 impl Judge for Role {
@@ -122,6 +122,8 @@ impl Role {
 
 const UNCONFINED: &str = "this runs code of the tree, so it is for the shell (baton …) and not done \
                           through a server";
+const PLAIN_COMMIT: &str = "plain git commit cannot move the branch (baton commit PATH… -m … does): \
+                            it is not done";
 const PERSON: &str = "this is a person's to decide: it is not done";
 const ELSEWHERE: &str = "this writes or runs what you choose, outside: it is not done";
 const COMMITS: &str = "this role does not commit: it is not done";
@@ -158,6 +160,8 @@ fn permit(command: &Command, may: May) -> Judged {
         | Command::Prime
         | Command::Hook(_)
         | Command::Mcp(_)
+        | Command::Roles
+        | Command::Rules(_)
         | Command::Import(_)
         | Command::Deploys(_)
         | Command::Doctor
@@ -167,6 +171,10 @@ fn permit(command: &Command, may: May) -> Judged {
         Command::Handoff(Handoff::Accept(accepting)) if accepting.start.is_some() => Err(ELSEWHERE),
         Command::Handoff(_) => Ok(Permit::Plain),
         Command::Task(wanted) => Ok(task(wanted)),
+        Command::GitHook(wanted) if wanted.before_commit() => {
+            only(may.move_branch, Permit::Plain, PLAIN_COMMIT)
+        }
+        Command::GitHook(_) => Ok(Permit::Plain),
         Command::Gate(wanted) => gate(wanted),
         Command::Session(wanted) => session(wanted),
         Command::Suggestion(OneSuggestion::Apply { .. }) => {
@@ -226,9 +234,11 @@ fn gate(wanted: &Gate) -> Judged {
 
 fn session(wanted: &Session) -> Judged {
     match wanted {
-        Session::List { .. } | Session::Whoami | Session::Call(_) | Session::AgentStop(_) => {
-            Ok(Permit::Plain)
-        }
+        Session::List { .. }
+        | Session::Whoami
+        | Session::Call(_)
+        | Session::AgentStop(_)
+        | Session::Role(_) => Ok(Permit::Plain),
         Session::Start { .. } | Session::End(_) => Err(ONE_SESSION),
     }
 }
@@ -242,7 +252,7 @@ mod tests {
         for may in [
             May::default(),
             May { commit: true, ..May::default() },
-            May { write_tree: true, commit: true, land: true, deploy: true },
+            May { write_tree: true, move_branch: true, commit: true, land: true, deploy: true },
         ] {
             let role = Role { name: "my role".to_owned(), may };
             assert_eq!(Role::from_text(&role.bound()), role);

@@ -72,6 +72,7 @@ fn worker(store: &mut dyn Store, number: usize) -> Actor {
         client_session: None,
         continues: false,
         role: None,
+        starter: None,
         process: None,
         host: "here".to_owned(),
         tree: TreeId("t".to_owned()),

@@ -156,6 +156,8 @@ fn more_samples() -> Vec<(&'static str, Value)> {
                 "token": "1.7", "tree": "t1",
             } }),
         ),
+        ("role_given", json!({ "session": "s1", "role": "verify\u{1b}", "at": at })),
+        ("rules_seen", json!({ "session": "s1", "seen": { "version": "ab12\u{1b}", "at": at } })),
     ]
 }
 

@@ -1,0 +1,200 @@
+//! `rules show`, `check`, `report`: the rules of the project.
+//!
+//! Owns the words. Rules are text that people wrote and lessons are text of agents: both are shown
+//! escaped (S20). `check` ends with 1 when a rule claims an enforcement that is off.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use baton_core::rules::FILE;
+use baton_engine::api::RulesReport;
+use baton_engine::rules::report::{self, Findings, Informed, Report};
+use baton_engine::rules::{self, Checked, CheckedRule, Shown, Source};
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::arguments::Common;
+use crate::desk::{Desk, Outcome};
+use crate::render::{Paint, ago, counted, paint, shown, shown_lines, table};
+use crate::words::Problem;
+
+const COMMIT_DIGITS: usize = 10;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Rules {
+    /// The rules that count now, with what was learnt about each
+    Show,
+    /// Can they be read, and is what they name really on?
+    ///
+    /// Exit codes: 0 yes, 1 the file cannot be read, or a rule claims an enforcement that is off.
+    Check,
+    /// Who was told which version, and what was done against which rule
+    Report(RulesReport),
+}
+
+pub(crate) fn run(common: &Common, wanted: &Rules) -> Outcome {
+    let mut desk = Desk::open(common)?;
+    match wanted {
+        Rules::Show => show(&mut desk),
+        Rules::Check => check(&mut desk),
+        Rules::Report(wanted) => {
+            let found = report::report(&mut desk.workspace, wanted)?;
+            desk.answer(&found, report_words);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn none() -> Problem {
+    Problem {
+        exit: 1,
+        code: "no_rules",
+        message: format!("this project has no rules: there is no {FILE}"),
+        next: "baton init writes some to begin with; commit them where work lands".to_owned(),
+        details: json!({}),
+    }
+}
+
+fn broken(why: &str) -> Problem {
+    Problem {
+        exit: 1,
+        code: "bad_rules",
+        message: format!("{FILE} cannot be read: {}", shown(why)),
+        next: format!("put that line of {FILE} right, and commit it where work lands"),
+        details: json!({}),
+    }
+}
+
+/// Where the text was read.
+fn origin(source: &Source) -> String {
+    match source {
+        Source::Target { branch, tip } => {
+            format!("from {} at {}", shown(branch), &tip[..COMMIT_DIGITS.min(tip.len())])
+        }
+        Source::WorkingTree => {
+            "from the working tree: the branch where work lands has no such file".to_owned()
+        }
+    }
+}
+
+fn show(desk: &mut Desk) -> Outcome {
+    let found = rules::show(&mut desk.workspace)?.ok_or_else(none)?;
+    if let Some(why) = &found.in_force.broken {
+        return Err(broken(&why.to_string()));
+    }
+    desk.answer(&found, show_words);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_words(found: &Shown, colour: bool) -> String {
+    let in_force = &found.in_force;
+    let since = found
+        .since
+        .as_deref()
+        .map(|commit| format!(", unchanged since {}", &commit[..COMMIT_DIGITS.min(commit.len())]));
+    let version = paint(&in_force.version, Paint::Bold, colour);
+    let origin = origin(&in_force.source);
+    let mut text = format!("rules {version}, {origin}{}\n", since.unwrap_or_default());
+    for rule in &in_force.rules.rules {
+        let title = paint(&shown(&rule.title), Paint::Bold, colour);
+        let _ = writeln!(text, "{:>3}. {title}", rule.number);
+        if !rule.text.is_empty() {
+            let _ = writeln!(text, "     {}", shown_lines(&rule.text, "     "));
+        }
+        let by = format!("enforced by: {}", shown_lines(&rule.enforcement, "     "));
+        let _ = writeln!(text, "     {}", paint(&by, Paint::Dim, colour));
+        for lesson in found.lessons.iter().filter(|note| note.rule == Some(rule.number)) {
+            let _ = writeln!(
+                text,
+                "     {} by {}, {}: {}",
+                lesson.kind.word(),
+                shown(&lesson.by.name),
+                ago(lesson.at),
+                shown_lines(&lesson.text, "       ")
+            );
+        }
+    }
+    text
+}
+
+fn check(desk: &mut Desk) -> Outcome {
+    let found = rules::check(&mut desk.workspace)?.ok_or_else(none)?;
+    if let Some(why) = &found.broken {
+        return Err(broken(&why.to_string()));
+    }
+    desk.answer(&found, check_words);
+    Ok(if found.sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn check_words(found: &Checked, colour: bool) -> String {
+    let mut text = format!("rules {}, {}\n", found.version, origin(&found.source));
+    for rule in &found.rules {
+        let (mark, hue) = match rule {
+            CheckedRule { hollow: true, .. } => ("off", Paint::Red),
+            CheckedRule { held, .. } if held.iter().any(|held| held.on) => ("on", Paint::Green),
+            _ => ("advice", Paint::Yellow),
+        };
+        let mark = paint(&format!("{mark:<6}"), hue, colour);
+        let _ = writeln!(text, "{mark} {:>2}. {}", rule.number, shown(&rule.title));
+        for held in &rule.held {
+            let state = if held.on { "on" } else { "off" };
+            let _ = writeln!(text, "           {}: {state}, {}", held.by.name(), shown(&held.why));
+        }
+    }
+    if !found.free.is_empty() {
+        let count = counted(found.free.len() as u64, "number is", "numbers are");
+        let _ = writeln!(text, "{count} free for rules of yours");
+    }
+    if !found.sound {
+        text.push_str(
+            "a rule claims an enforcement that is off: switch it on, or write \"advice\"\n",
+        );
+        text.push_str("next: baton doctor, to see what is not guarded\n");
+    }
+    text
+}
+
+fn report_words(found: &Report, colour: bool) -> String {
+    let mut text = match &found.version {
+        Some(version) => format!("rules {version}\n"),
+        None => "this project has no rules\n".to_owned(),
+    };
+    let rows: Vec<Vec<String>> = found.sessions.iter().map(informed_row).collect();
+    match rows.is_empty() {
+        true => text.push_str("no session was told of them\n"),
+        false => text.push_str(&table(&["SESSION", "TOLD", "WHEN", ""], &rows, colour)),
+    }
+    for rule in found.rules.iter().filter(|rule| rule.count > 0) {
+        findings_words(&mut text, rule, colour);
+    }
+    if found.rules.iter().all(|rule| rule.count == 0) {
+        text.push_str("nothing in the journal speaks against a rule\n");
+    }
+    text
+}
+
+fn informed_row(informed: &Informed) -> Vec<String> {
+    let note = match (&informed.version, informed.current, informed.live) {
+        (None, ..) => "not told yet; baton prime tells",
+        (Some(_), true, _) => "current",
+        (Some(_), false, true) => "older; told anew at its next start",
+        (Some(_), false, false) => "older",
+    };
+    vec![
+        shown(&informed.name),
+        informed.version.as_deref().map_or_else(|| "-".to_owned(), shown),
+        informed.at.map_or_else(|| "-".to_owned(), ago),
+        note.to_owned(),
+    ]
+}
+
+fn findings_words(text: &mut String, rule: &Findings, colour: bool) {
+    let title =
+        paint(&format!("rule {}. {}", rule.number, shown(&rule.title)), Paint::Bold, colour);
+    let _ = writeln!(text, "{title}: {}", counted(rule.count as u64, "finding", "findings"));
+    for one in &rule.evidence {
+        let (who, what) = (shown(&one.who), shown(&one.what));
+        let who = if who.is_empty() { "baton".to_owned() } else { who };
+        let _ = writeln!(text, "  {:<8} {}, {who}: {what}", one.position.to_string(), ago(one.at));
+    }
+}

@@ -1,0 +1,285 @@
+//! Roles through the real binary, at every door: claim, check, edit, shell, git, commit, land, deploy.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Said, Scratch};
+use crate::hooks::{Agent, denied};
+
+const OWN: &str = "\
+[roles]
+tests = [\"checks/\"]
+
+[roles.builder]
+about = \"builds\"
+write = [\"kind:source\", \"build/\"]
+deny = [\"src/secret/\"]
+tools = [\"read\", \"edit\", \"shell\"]
+commit = true
+land = false
+deploy = false
+";
+
+fn session(scratch: &Scratch, name: &str, role: &str) -> String {
+    let words = ["session", "start", "--name", name, "--role", role, "--json"];
+    scratch.baton(&words).ok().json()["credential"].as_str().unwrap().to_owned()
+}
+
+/// An agent whose client came with a session of this role.
+fn agent<'a>(
+    scratch: &'a Scratch,
+    client: &'static str,
+    id: &'static str,
+    role: &str,
+) -> Agent<'a> {
+    let words = ["session", "start", "--client", client, "--client-session", id, "--role", role];
+    scratch.baton(&words).ok();
+    Agent { scratch, client, id }
+}
+
+fn git(scratch: &Scratch, session: &str, words: &[&str]) -> Said {
+    let mut command = Command::new("git");
+    scratch.clean(&mut command);
+    command.current_dir(scratch.root()).args(["-c", "user.name=A", "-c", "user.email=a@b.invalid"]);
+    command.env("BATON_SESSION", session);
+    command.args(words).output().unwrap().into()
+}
+
+#[test]
+fn a_claim_and_a_check_follow_the_role() {
+    Scratch::on_each_store(OWN, |scratch| {
+        let code = session(scratch, "cora", "code");
+        scratch.acts(&code, &["claim", "src/a.rs", "src/"]).ok();
+        let said = scratch.acts(&code, &["claim", "checks/a.rs"]).refused(1);
+        let sentence = "your role is code, which may not claim checks/a.rs for writing: it writes \
+                        everything but tests";
+        assert!(said.err.contains(sentence), "{said:?}");
+        assert!(said.err.contains("next: baton task add"), "{said:?}");
+        let json = scratch.acts(&code, &["claim", "checks/a.rs", "--json"]);
+        let error: Value = serde_json::from_str(json.out.trim()).unwrap_or(Value::Null);
+        assert!(error.to_string().contains("\"role\""), "{json:?}");
+        scratch.acts(&code, &["claim", "checks/a.rs", "--shared"]).ok();
+        let said = scratch.acts(&code, &["check", "checks/a.rs"]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.out.contains("deny  your role is code, which may not write"), "{said:?}");
+        let builder = session(scratch, "bill", "builder");
+        scratch.acts(&builder, &["claim", "build/out.o"]).ok();
+        for path in ["src/secret/key.rs", "checks/b.rs", "README.md"] {
+            scratch.acts(&builder, &["claim", path]).refused(1);
+        }
+        // A word that nobody defined takes nothing away, and that is said.
+        let words = ["session", "start", "--name", "nora", "--role", "wizard"];
+        let said = scratch.baton(&words).ok();
+        assert!(said.out.contains("nobody defined it, so it takes nothing away"), "{said:?}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn a_session_narrows_its_role_and_only_a_person_widens_it() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        let ann = session(scratch, "ann", "code");
+        let said = scratch.acts(&ann, &["session", "role", "verify"]).ok();
+        assert!(said.out.contains("ann has the role verify: it writes nothing"), "{said:?}");
+        let said = scratch.acts(&ann, &["session", "role", "code"]).refused(1);
+        assert!(said.err.contains("from role verify to code"), "{said:?}");
+        scratch.acts(&ann, &["session", "role", "wizard"]).refused(2);
+        let bob = scratch.session("bob");
+        scratch.acts(&bob, &["session", "role", "code", "ann"]).refused(1);
+        // Nor does it help to start another session.
+        let words = ["session", "start", "--name", "eve", "--role", "code"];
+        scratch.acts(&ann, &words).refused(1);
+        let eve = scratch.acts(&ann, &["session", "start", "--name", "eve", "--json"]).ok().json();
+        assert_eq!(eve["role"], "verify", "{eve}");
+        let token = scratch.path("home/person");
+        scratch.baton(&["person", "token", token.to_str().unwrap()]).ok();
+        let mut command = scratch.command(&["session", "role", "code", "ann"]);
+        let said: Said = command.env("BATON_PERSON_TOKEN_FILE", token).output().unwrap().into();
+        said.ok();
+        scratch.acts(&ann, &["claim", "src/a.rs"]).ok();
+        let journal = scratch.baton(&["journal", "--kind", "role_given"]).ok().out;
+        assert!(journal.contains("ann has the role verify"), "{journal}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn the_edit_and_shell_doors_hold_an_agent_to_its_role() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        for client in ["claude", "codex", "gemini", "cursor", "opencode"] {
+            let verify = agent(scratch, client, "v", "verify");
+            let why =
+                denied(&verify.write("src/new.rs", "x\n")).unwrap_or_else(|| panic!("{client}"));
+            assert!(why.contains("your role is verify, which may not write src/new.rs"), "{why}");
+            assert!(why.contains("baton task add"), "{why}");
+            for line in ["echo x > src/new.rs", "rm src/a.rs", "sed -i s/a/b/ src/a.rs"] {
+                let why = denied(&verify.shell("before", line)).unwrap_or_else(|| panic!("{line}"));
+                assert!(why.contains("your role is verify"), "{why}");
+            }
+            assert_eq!(denied(&verify.shell("before", "cargo test")), None, "{client}");
+            // What it writes all the same is found, and it is told.
+            let explore = agent(scratch, client, "e", "explore");
+            let why = denied(&explore.shell("before", "ls")).unwrap_or_else(|| panic!("{client}"));
+            assert!(why.contains("may not use the shell"), "{why}");
+        }
+    });
+    let scratch = Scratch::workspace();
+    let test = agent(&scratch, "claude", "t", "test");
+    assert_eq!(denied(&test.write("tests/new.rs", "x\n")), None);
+    assert!(denied(&test.write("src/new.rs", "x\n")).is_some());
+    // Others pay nothing and lose nothing.
+    let free = Agent { scratch: &scratch, client: "claude", id: "f" };
+    assert_eq!(denied(&free.write("src/new.rs", "x\n")), None);
+}
+
+#[test]
+fn what_a_script_wrote_outside_the_role_is_told_afterwards() {
+    let scratch = Scratch::workspace();
+    let verify = agent(&scratch, "claude", "v", "verify");
+    scratch.write("build.py", "");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "x"]);
+    assert_eq!(denied(&verify.shell("before", "python3 build.py")), None);
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    scratch.write("src/a.rs", "fn other() {}\n");
+    let said = verify.shell("after", "python3 build.py");
+    assert!(said.out.contains("your role is verify, which may not write src/a.rs"), "{said:?}");
+    assert!(!scratch.baton(&["claims"]).ok().out.contains("src/a.rs"), "nothing was claimed");
+}
+
+#[test]
+fn a_subagent_is_held_to_the_role_of_its_definition() {
+    let scratch = Scratch::workspace();
+    let main = Agent { scratch: &scratch, client: "claude", id: "m" };
+    assert_eq!(denied(&main.write("src/new.rs", "x\n")), None);
+    let edit = |kind: &str, file: &str| {
+        let path = scratch.root().join(file);
+        let input = json!({ "file_path": path, "content": "x\n" });
+        main.tells(json!({ "hook_event_name": "PreToolUse", "tool_name": "Write",
+            "tool_input": input, "tool_use_id": "c", "agent_id": "a1", "agent_type": kind }))
+    };
+    let why = denied(&edit("baton-review", "src/b.rs")).expect("a reviewer writes nothing");
+    assert!(why.contains("your role is review"), "{why}");
+    assert!(denied(&edit("baton:baton-review", "src/b.rs")).is_some(), "as a plugin's too");
+    assert_eq!(denied(&edit("baton-docs", "docs/b.md")), None);
+    assert_eq!(denied(&edit("general-purpose", "src/c.rs")), None);
+}
+
+#[test]
+fn commit_land_and_deploy_are_for_roles_that_may() {
+    let policy = "[deploy.prod]\nrun = [\"true\"]\n";
+    let scratch = Scratch::with_policy(policy);
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    let verify = session(&scratch, "vera", "verify");
+    scratch.write("src/a.rs", "fn b() {}\n");
+    let said = scratch.acts(&verify, &["commit", "-m", "x", "src/a.rs"]).refused(1);
+    assert!(said.err.contains("your role is verify, which may not commit"), "{said:?}");
+    let debug = session(&scratch, "dora", "debug");
+    let said = scratch.acts(&debug, &["commit", "-m", "x", "src/a.rs"]).refused(1);
+    assert!(said.err.contains("may not write src/a.rs"), "{said:?}");
+    scratch.git(&["switch", "-qc", "topic"]);
+    scratch.git(&["commit", "-qam", "topic"]);
+    let said = scratch.acts(&debug, &["land", "topic"]).refused(1);
+    assert!(said.err.contains("your role is debug, which may not land"), "{said:?}");
+    let code = session(&scratch, "cora", "code");
+    let said = scratch.acts(&code, &["deploy", "prod"]).refused(1);
+    assert!(said.err.contains("your role is code, which may not deploy"), "{said:?}");
+    scratch.acts(&code, &["land", "topic"]).ok();
+}
+
+#[test]
+fn the_git_door_holds_to_the_role_too() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "wiring"]);
+    let origin = scratch.path("origin.git");
+    scratch.git(&["clone", "-q", "--bare", ".", origin.to_str().unwrap()]);
+    scratch.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
+    let verify = session(&scratch, "vera", "verify");
+    scratch.write("src/a.rs", "fn b() {}\n");
+    for words in [&["commit", "-qam", "x"][..], &["commit", "-q", "--no-verify", "-am", "x"]] {
+        let said = git(&scratch, &verify, words);
+        assert_ne!(said.code, 0, "{said:?}");
+        assert!(said.err.contains("your role is verify, which may not commit"), "{said:?}");
+        assert!(said.err.contains("next: baton "), "{said:?}");
+    }
+    let test = session(&scratch, "tess", "test");
+    let said = git(&scratch, &test, &["commit", "-qam", "x"]);
+    assert!(said.code != 0 && said.err.contains("may not write src/a.rs"), "{said:?}");
+    let code = session(&scratch, "cora", "code");
+    git(&scratch, &code, &["commit", "-qam", "x"]).ok();
+    let debug = session(&scratch, "dora", "debug");
+    let said = git(&scratch, &debug, &["push", "-q", "origin", "main"]);
+    assert!(said.code != 0 && said.err.contains("may not land"), "{said:?}");
+    git(&scratch, &debug, &["push", "-q", "origin", "HEAD:refs/heads/side"]).ok();
+    git(&scratch, &code, &["push", "-q", "origin", "main"]).ok();
+}
+
+#[test]
+fn a_scratch_session_has_a_folder_that_git_does_not_see() {
+    let scratch = Scratch::workspace();
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "setup"]);
+    let one = scratch.baton(&["session", "start", "--role", "scratch", "--json"]).ok().json();
+    let (id, credential) = (one["session"].as_str().unwrap(), one["credential"].as_str().unwrap());
+    let folder = format!(".baton/scratch/{id}");
+    assert!(one["may"].as_str().unwrap().contains(&folder), "{one}");
+    assert!(scratch.root().join(&folder).is_dir());
+    scratch.acts(credential, &["claim", &format!("{folder}/try.py")]).ok();
+    for path in ["src/a.rs", ".baton/scratch/other/try.py", ".baton/scratch/"] {
+        scratch.acts(credential, &["claim", path]).refused(1);
+    }
+    scratch.write(&format!("{folder}/try.py"), "x\n");
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn roles_become_agents_of_the_clients_and_go_again() {
+    let scratch = Scratch::repository();
+    scratch.write("baton.toml", OWN);
+    scratch.write(".claude/agents/baton-code.md", "mine\n");
+    scratch.write(".claude/agents/own.md", "mine\n");
+    let words = ["init", "--yes", "--agents", "claude,codex,opencode"];
+    scratch.baton(&words).ok();
+    assert!(!scratch.root().join(".opencode/agents").exists(), "only where it is asked for");
+    scratch.baton(&[&words[..], &["--roles"]].concat()).ok();
+    let read = |path: &str| std::fs::read_to_string(scratch.root().join(path)).unwrap();
+    let explore = read(".claude/agents/baton-explore.md");
+    assert!(explore.contains("tools: Read, Grep, Glob, WebFetch, WebSearch\n"), "{explore}");
+    let builder = read(".opencode/agents/baton-builder.md");
+    assert!(builder.contains("bash: allow\n") && builder.contains("webfetch: deny"), "{builder}");
+    assert_eq!(read(".claude/agents/baton-code.md"), "mine\n", "another's file stays");
+    let again = scratch.baton(&["init", "--yes"]).ok();
+    assert!(!again.out.contains("baton-explore"), "twice changes nothing: {again:?}");
+    scratch.baton(&["init", "--remove", "--yes"]).ok();
+    assert!(!scratch.root().join(".opencode").exists());
+    let left = std::fs::read_dir(scratch.root().join(".claude/agents")).unwrap().count();
+    assert_eq!(left, 2, "what was there before");
+}
+
+#[test]
+fn roles_are_listed_and_told_at_the_start() {
+    let scratch = Scratch::with_policy(OWN);
+    let listed = scratch.baton(&["roles", "--json"]).ok().json();
+    let names: Vec<&str> = listed["roles"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|role| role["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), 10, "{names:?}");
+    let said = scratch.baton(&["roles"]).ok().out;
+    assert!(said.contains("builder") && said.contains("source, build/ but src/secret/"), "{said}");
+    let policy = scratch.baton(&["policy", "show"]).ok().out;
+    assert!(policy.contains("role builder: writes source, build/ but src/secret/; may commit"));
+    assert!(policy.contains("tests: checks/"), "{policy}");
+    let ann = session(&scratch, "ann", "docs");
+    let told = scratch.acts(&ann, &["prime"]).ok().out;
+    assert!(told.contains("role docs (writes docs)"), "{told}");
+    scratch.write("baton.toml", &OWN.replace("wr", "rw"));
+    let said = scratch.baton(&["policy", "show"]).ok().out;
+    assert!(said.contains("unknown key `rwite` of role builder"), "{said}");
+}

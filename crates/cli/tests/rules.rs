@@ -1,0 +1,211 @@
+//! `rules show`, `check`, `report`, and how a change reaches every session.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Said, Scratch};
+use crate::hooks::Agent;
+
+const TWO: &str = "\
+# Rules
+
+1. **Say what is so.** Also what failed.
+   Enforced by: advice.
+2. **Claim first.** One writer.
+   Enforced by: the edit, shell and git doors.
+3. *(yours)*
+";
+
+fn commit_rules(scratch: &Scratch, text: &str) {
+    scratch.write(".baton/rules.md", text);
+    scratch.git(&["add", ".baton/rules.md"]);
+    scratch.git(&["commit", "-qm", "rules"]);
+}
+
+fn shown(scratch: &Scratch) -> Value {
+    scratch.baton(&["rules", "show", "--json"]).ok().json()
+}
+
+fn primed(scratch: &Scratch, credential: &str) -> Said {
+    let said = scratch.acts(credential, &["prime"]).ok();
+    assert!(said.out.len() <= 2_100, "{}", said.out.len());
+    said
+}
+
+#[test]
+fn a_change_reaches_every_session_at_its_next_start_whatever_tree_it_is_in() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+        // None yet, then one that nobody has committed: it counts, and that is said.
+        scratch.baton(&["rules", "show"]).refused(1);
+        assert!(primed(scratch, &ann).out.contains("Rules:\n- verify before"), "the built-in ones");
+        scratch.write(".baton/rules.md", TWO);
+        let said = scratch.baton(&["rules", "show"]).ok();
+        assert!(said.out.contains("from the working tree: the branch"), "{said:?}");
+        commit_rules(scratch, TWO);
+        let first = shown(scratch);
+        assert_eq!((&first["from"], &first["source"]["from"]), (&Value::Null, &json!("target")));
+        assert_eq!(first["source"]["branch"], "main");
+        assert_eq!(first["since"].as_str(), Some(scratch.git(&["rev-parse", "HEAD"]).trim()));
+        let told = primed(scratch, &ann).out;
+        assert!(told.contains("1. Say what is so\n- 2. Claim first"), "{told}");
+        assert!(told.contains("baton rules show"), "{told}");
+        // A tree that was made before the change has the old file, and is told the new rules.
+        let tree = scratch.path("old");
+        scratch.git(&["worktree", "add", "-q", tree.to_str().unwrap(), "-b", "old"]);
+        let changed = TWO.replace("Say what is so", "Say it all");
+        commit_rules(scratch, &changed);
+        // What is not committed does not count.
+        scratch.write(".baton/rules.md", "1. **Mine.** x\n   Enforced by: advice.\n");
+        let folder = tree.to_str().unwrap();
+        for _ in 0..2 {
+            let told = scratch.acts(&bob, &["-C", folder, "prime"]).ok().out;
+            assert!(told.contains("1. Say it all\n"), "{told}");
+        }
+        let second = shown(scratch);
+        assert_ne!(first["version"], second["version"]);
+        let report = scratch.baton(&["rules", "report", "--json"]).ok().json();
+        let of = |name: &str| {
+            let sessions = report["sessions"].as_array().unwrap();
+            sessions.iter().find(|one| one["name"] == name).unwrap().clone()
+        };
+        assert_eq!(
+            (&of("ann")["version"], &of("ann")["current"]),
+            (&first["version"], &json!(false))
+        );
+        assert_eq!(
+            (&of("bob")["version"], &of("bob")["current"]),
+            (&second["version"], &json!(true))
+        );
+        let journal = scratch.baton(&["journal", "--kind", "rules_seen"]).ok().out;
+        assert_eq!(journal.lines().count(), 2, "once for each session and version: {journal}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn a_rule_that_claims_more_than_there_is_is_told() {
+    let scratch = Scratch::workspace();
+    commit_rules(&scratch, TWO);
+    let said = scratch.baton(&["rules", "check"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("off     2. Claim first"), "{said:?}");
+    assert!(said.out.contains("the edit door: off, no client is wired"), "{said:?}");
+    assert!(said.out.contains("advice  1. Say what is so"), "{said:?}");
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let said = scratch.baton(&["rules", "check"]).ok();
+    assert!(said.out.contains("on      2. Claim first"), "{said:?}");
+    let enforced = |by: &str| {
+        commit_rules(&scratch, &format!("1. **One.** x\n   Enforced by: {by}\n"));
+        scratch.baton(&["rules", "check"]).code
+    };
+    for by in ["`baton deploy`.", "`baton task done`", "`baton land`"] {
+        assert_eq!(enforced(by), 1, "{by}");
+        assert_eq!(enforced(&format!("{by}, where configured; else advice")), 0, "{by}");
+    }
+    scratch.git(&["config", "core.hooksPath", "elsewhere"]);
+    assert_eq!(enforced("the git door"), 1);
+    assert_eq!(enforced("the edit door"), 0);
+}
+
+#[test]
+fn the_starter_is_sound_where_clients_are_wired() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let said = scratch.baton(&["rules", "check"]).ok();
+    assert!(said.out.contains("3 numbers are free for rules of yours"), "{said:?}");
+    assert!(said.out.contains("on      5. Claim before you change"), "{said:?}");
+    assert!(said.out.contains("advice  6. Be in sync before you deploy"), "{said:?}");
+    let ann = scratch.session("ann");
+    let told = primed(&scratch, &ann).out;
+    assert!(told.contains("- 7. Carry work through interruptions"), "{told}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_with_its_line() {
+    let scratch = Scratch::workspace();
+    let ann = scratch.session("ann");
+    commit_rules(&scratch, "# Rules\n\n1. **One.** x\n   Enforced by: hope\u{1b}[2J\n");
+    for words in [["rules", "show"], ["rules", "check"]] {
+        let said = scratch.baton(&words).refused(1);
+        assert!(said.err.contains("line 4: rule 1: nothing that Baton knows"), "{said:?}");
+    }
+    let told = primed(&scratch, &ann).out;
+    assert!(told.contains(".baton/rules.md cannot be read: line 4"), "{told}");
+    assert!(!told.contains('\u{1b}'), "{told}");
+    let journal = scratch.baton(&["journal", "--kind", "rules_seen"]).ok().out;
+    assert_eq!(journal, "", "what cannot be read was not seen");
+}
+
+#[test]
+fn many_rules_are_cut_before_who_you_are_and_after_what_others_hold() {
+    let scratch = Scratch::workspace();
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    let rule = |number: u32| {
+        format!("{number}. **Rule {number} {}.** y\n   Enforced by: advice\n", "x".repeat(90))
+    };
+    commit_rules(&scratch, &(1..=40).map(rule).collect::<String>());
+    scratch.acts(&bob, &["claim", "src/a.rs"]).ok();
+    let told = primed(&scratch, &ann).out;
+    assert!(told.contains("You are ann") && told.contains("- 1. Rule 1 "), "{told}");
+    assert!(told.contains(" more: baton rules show"), "{told}");
+    assert!(!told.contains("bob has src/a.rs"), "{told}");
+}
+
+#[test]
+fn what_was_done_against_a_rule_is_reported_with_its_place_in_the_journal() {
+    let scratch = Scratch::workspace();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let done = "4. **Verify.** Run it.\n   Enforced by: `baton task done`; else advice.\n";
+    commit_rules(
+        &scratch,
+        &format!("{}{done}", TWO.replace("*(yours)*", "**X.** x\n   Enforced by: advice")),
+    );
+    let clean = scratch.baton(&["rules", "report"]).ok();
+    assert!(clean.out.contains("nothing in the journal speaks against a rule"), "{clean:?}");
+    // A script of bob's agent writes what ann holds.
+    let ann = scratch.session("ann");
+    scratch.acts(&ann, &["claim", "src/a.rs"]).ok();
+    scratch.write("build.py", "");
+    let bob = Agent { scratch: &scratch, client: "claude", id: "bob" };
+    bob.shell("before", "python3 build.py");
+    scratch.write("src/a.rs", "fn other() {}\n");
+    bob.shell("after", "python3 build.py");
+    // And ann calls something done without showing anything.
+    scratch.acts(&ann, &["task", "add", "Small thing"]).ok();
+    scratch.acts(&ann, &["task", "take"]).ok();
+    scratch
+        .acts(&ann, &["task", "done", "t1", "--report-done", "it", "--report-not-done", "nothing"])
+        .ok();
+    let report = scratch.baton(&["rules", "report", "--json"]).ok().json();
+    let counts: Vec<u64> = report["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["count"].as_u64().unwrap())
+        .collect();
+    assert_eq!(counts, [0, 1, 0, 1], "{report}");
+    let what = report["rules"][1]["evidence"][0]["what"].as_str().unwrap();
+    assert!(what.contains("changed src/a.rs by its shell, which ann held"), "{what}");
+    let said = scratch.baton(&["rules", "report"]).ok().out;
+    assert!(said.contains("rule 4. Verify: 1 finding\n"), "{said}");
+    assert!(said.contains("ann: t1 was called done, and nothing was shown for it"), "{said}");
+    let later = scratch.baton(&["rules", "report", "--since", "2100-01-01"]).ok().out;
+    assert!(later.contains("nothing in the journal speaks"), "{later}");
+}
+
+#[test]
+fn a_lesson_stands_with_its_rule() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        commit_rules(scratch, TWO);
+        let ann = scratch.session("ann");
+        scratch.acts(&ann, &["note", "lesson", "ask \u{202e}first", "--rule", "2"]).ok();
+        scratch.acts(&ann, &["note", "lesson", "x", "--rule", "0"]).refused(2);
+        let said = scratch.baton(&["rules", "show"]).ok().out;
+        let after = said.split("2. Claim first").nth(1).unwrap();
+        assert!(after.contains("lesson by ann"), "{said}");
+        assert!(!said.contains('\u{202e}'), "{said}");
+        let notes = scratch.baton(&["notes", "--rule", "2", "--json"]).ok().json();
+        assert_eq!(notes["notes"].as_array().unwrap().len(), 1);
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}

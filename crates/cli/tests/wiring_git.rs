@@ -1,0 +1,242 @@
+//! Git's own hooks as `baton init` sets them up: the user's run too, and git works as before.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::harness::{Said, Scratch};
+
+fn wired() -> Scratch {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    scratch
+}
+
+fn hook(scratch: &Scratch, folder: &str, name: &str, text: &str) {
+    let path = scratch.root().join(folder).join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Git as somebody who may be refused; `session` is whose shell it is.
+fn git(scratch: &Scratch, session: Option<&str>, words: &[&str]) -> Said {
+    let mut command = Command::new("git");
+    scratch.clean(&mut command);
+    command.current_dir(scratch.root()).args(["-c", "user.name=A", "-c", "user.email=a@b.invalid"]);
+    if let Some(session) = session {
+        command.env("BATON_SESSION", session);
+    }
+    command.args(words).output().unwrap().into()
+}
+
+fn hooks_path(scratch: &Scratch) -> String {
+    git(scratch, None, &["config", "--local", "core.hooksPath"]).out.trim().to_owned()
+}
+
+#[test]
+fn a_commit_of_what_another_holds_is_refused() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+        refuses_what_another_holds(scratch);
+    });
+}
+
+fn refuses_what_another_holds(scratch: &Scratch) {
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    scratch.acts(&ann, &["claim", "src/a.rs", "--reason", "parser"]).ok();
+    scratch.write("src/a.rs", "fn b() {}\n");
+    scratch.write("free.txt", "x\n");
+    git(scratch, None, &["add", "src/a.rs"]).ok();
+    let said = git(scratch, Some(&bob), &["commit", "-qm", "mine now"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(
+        said.err.contains("src/a.rs is held by ann") && said.err.contains("parser"),
+        "{said:?}"
+    );
+    assert!(said.err.contains("next: baton "), "{said:?}");
+    git(scratch, Some(&bob), &["reset", "-q"]).ok();
+    git(scratch, Some(&bob), &["add", "free.txt"]).ok();
+    git(scratch, Some(&bob), &["commit", "-qm", "free"]).ok();
+    // Also where git makes an index of its own for the commit.
+    let said = git(scratch, Some(&bob), &["commit", "-qam", "all"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let said = git(scratch, Some(&bob), &["commit", "-qm", "one", "src/a.rs"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    git(scratch, Some(&ann), &["commit", "-qam", "my own"]).ok();
+}
+
+#[test]
+fn no_verify_is_caught_by_the_branch_that_would_move() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+        catches_no_verify(scratch);
+    });
+}
+
+fn catches_no_verify(scratch: &Scratch) {
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    let tip = || git(scratch, None, &["rev-parse", "main"]).ok().out;
+    scratch.write("ours.txt", "1\n");
+    git(scratch, Some(&bob), &["add", "ours.txt"]).ok();
+    git(scratch, Some(&bob), &["commit", "-qm", "ours"]).ok();
+    scratch.acts(&ann, &["claim", "src/a.rs", "ours.txt", "--reason", "parser"]).ok();
+    scratch.write("src/a.rs", "fn b() {}\n");
+    let before = tip();
+    let said = git(scratch, Some(&bob), &["commit", "-q", "--no-verify", "-am", "mine now"]);
+    assert_ne!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("src/a.rs is held by ann"), "{said:?}");
+    assert!(said.err.contains("next: baton "), "{said:?}");
+    assert_eq!(before, tip());
+    // Nor by way of a new branch, or of plumbing that runs no other hook.
+    git(scratch, Some(&bob), &["add", "src/a.rs"]).ok();
+    let tree = git(scratch, Some(&bob), &["write-tree"]).ok().out;
+    let words = ["commit-tree", tree.trim(), "-p", "main", "-m", "x"];
+    let commit = git(scratch, Some(&bob), &words).ok().out;
+    for reference in ["refs/heads/main", "refs/heads/other"] {
+        let said = git(scratch, Some(&bob), &["update-ref", reference, commit.trim()]);
+        assert_ne!(said.code, 0, "{reference}: {said:?}");
+    }
+    // What an amended commit had before was judged when it was made.
+    git(scratch, Some(&bob), &["reset", "-q"]).ok();
+    git(scratch, Some(&bob), &["commit", "-q", "--amend", "-m", "ours, again"]).ok();
+    git(scratch, Some(&ann), &["commit", "-q", "--no-verify", "-am", "my own"]).ok();
+}
+
+#[test]
+fn lesson_13_the_git_door_fails_open_and_says_so() {
+    let scratch = wired();
+    std::fs::write(scratch.store().join("store.db"), "no database").unwrap();
+    let said = git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+    assert!(said.err.contains("this commit is not judged"), "{said:?}");
+}
+
+#[test]
+fn lesson_14_hooks_of_the_user_run_too() {
+    let scratch = Scratch::repository();
+    let own = ".git/hooks";
+    hook(&scratch, own, "pre-commit", "echo pre >> ../ran; test ! -e ../fail");
+    hook(&scratch, own, "commit-msg", "echo \"msg $1\" >> ../ran");
+    hook(&scratch, own, "reference-transaction", "echo \"ref $1 $(wc -l | tr -d ' ')\" >> ../ran");
+    let before = std::fs::read(scratch.root().join(own).join("pre-commit")).unwrap();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+    let ran = std::fs::read_to_string(scratch.path("ran")).unwrap();
+    assert!(ran.starts_with("pre\nmsg .git/COMMIT_EDITMSG\n"), "{ran}");
+    assert!(ran.contains("ref prepared 2\n") && ran.contains("ref committed 2\n"), "{ran}");
+    std::fs::write(scratch.path("fail"), "").unwrap();
+    let said = git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]);
+    assert_eq!(said.code, 1, "theirs may still say no: {said:?}");
+    assert_eq!(before, std::fs::read(scratch.root().join(own).join("pre-commit")).unwrap());
+    // One that comes later is told, and called after the next init.
+    hook(&scratch, own, "post-commit", "echo post >> ../ran");
+    let doctor = scratch.baton(&["doctor"]);
+    assert!(doctor.out.contains("post-commit"), "{doctor:?}");
+    scratch.baton(&["init", "--yes"]).ok();
+    std::fs::remove_file(scratch.path("fail")).unwrap();
+    git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+    assert!(std::fs::read_to_string(scratch.path("ran")).unwrap().contains("post\n"));
+    scratch.baton(&["init", "--remove", "--yes"]).ok();
+    assert_eq!(hooks_path(&scratch), "");
+    assert!(!scratch.store().join("hooks").exists());
+    git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+}
+
+#[test]
+fn lesson_14_a_hooks_path_of_the_user_is_chained_and_given_back() {
+    let scratch = Scratch::repository();
+    hook(&scratch, ".husky/_", "pre-commit", "echo husky >> ../ran; . \"$(dirname \"$0\")/h\"");
+    scratch.write(".husky/_/h", "echo h >> ../ran\n");
+    git(&scratch, None, &["config", "core.hooksPath", ".husky/_"]).ok();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    assert!(hooks_path(&scratch).ends_with(".git/baton/hooks"));
+    git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+    assert_eq!(std::fs::read_to_string(scratch.path("ran")).unwrap(), "husky\nh\n");
+    // Its own install sets the path anew, which would leave the door open without a word.
+    git(&scratch, None, &["config", "core.hooksPath", ".husky/_"]).ok();
+    let doctor = scratch.baton(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    assert!(doctor.out.contains("core.hooksPath was set anew, to .husky/_"), "{doctor:?}");
+    scratch.baton(&["init", "--yes"]).ok();
+    scratch.baton(&["doctor"]).ok();
+    scratch.baton(&["init", "--remove", "--yes"]).ok();
+    assert_eq!(hooks_path(&scratch), ".husky/_");
+}
+
+#[test]
+fn lesson_36_everyday_git_works_under_the_hooks() {
+    let scratch = wired();
+    let origin = scratch.path("origin.git");
+    // Somebody else holds what all of this is about: known commits pass all the same.
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    let run = |words: &[&str]| git(&scratch, Some(&bob), words).ok();
+    run(&["add", "-A"]);
+    run(&["commit", "-qm", "wiring"]);
+    run(&["clone", "-q", "--bare", ".", origin.to_str().unwrap()]);
+    run(&["remote", "add", "origin", origin.to_str().unwrap()]);
+    run(&["fetch", "-q"]);
+    run(&["switch", "-qc", "topic"]);
+    scratch.write("one.txt", "1\n");
+    run(&["add", "one.txt"]);
+    run(&["commit", "-qm", "one"]);
+    run(&["switch", "-q", "main"]);
+    scratch.write("two.txt", "2\n");
+    run(&["add", "two.txt"]);
+    run(&["commit", "-qm", "two"]);
+    run(&["push", "-q", "origin", "main"]);
+    let other = scratch.path("other");
+    run(&["clone", "-q", origin.to_str().unwrap(), other.to_str().unwrap()]);
+    let there = other.to_str().unwrap();
+    std::fs::write(other.join("two.txt"), "from elsewhere\n").unwrap();
+    run(&["-C", there, "commit", "-qam", "elsewhere"]);
+    run(&["-C", there, "push", "-q"]);
+    let everything = ["one.txt", "two.txt", "src", ".claude", "AGENTS.md", "--reason", "all of it"];
+    scratch.acts(&ann, &[&["claim"][..], &everything].concat()).ok();
+    run(&["fetch", "-q"]);
+    run(&["pull", "-q", "--ff-only", "origin", "main"]);
+    run(&["rebase", "-q", "main", "topic"]);
+    scratch.write("one.txt", "changed\n");
+    run(&["stash", "-q"]);
+    run(&["stash", "pop", "-q"]);
+    run(&["checkout", "-q", "one.txt"]);
+    run(&["commit", "-q", "--amend", "-m", "one again", "--no-verify"]);
+    run(&["switch", "-q", "main"]);
+    run(&["merge", "-q", "--no-edit", "topic"]);
+    run(&["branch", "-D", "topic"]);
+    run(&["pull", "-q", "--rebase", "origin", "main"]);
+    run(&["tag", "v1"]);
+    run(&["gc", "-q"]);
+    let tree = scratch.path("linked");
+    run(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    run(&["fsck", "--no-dangling"]);
+}
+
+#[test]
+fn baton_commit_runs_the_hooks_of_the_user_and_not_its_own() {
+    let scratch = Scratch::repository();
+    let log = scratch.path("ran");
+    hook(&scratch, ".git/hooks", "pre-commit", &format!("echo \"$0\" >> '{}'", log.display()));
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let ann = scratch.session("ann");
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    scratch.write("new.txt", "x\n");
+    scratch.acts(&ann, &["commit", "-m", "new", "new.txt"]).ok();
+    let ran = std::fs::read_to_string(log).unwrap();
+    assert!(ran.contains(".git/hooks/pre-commit") && !ran.contains("baton/hooks"), "{ran}");
+    assert_eq!(ran.lines().count(), 1, "{ran}");
+}
+
+#[test]
+fn git_goes_on_when_baton_is_gone() {
+    let scratch = Scratch::repository();
+    let copy = scratch.path("bin/baton");
+    std::fs::create_dir(copy.parent().unwrap()).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_baton"), &copy).unwrap();
+    let mut command = Command::new(&copy);
+    scratch.clean(&mut command);
+    command.current_dir(scratch.root()).args(["init", "--yes", "--agents", "claude"]);
+    Said::from(command.output().unwrap()).ok();
+    std::fs::remove_file(copy).unwrap();
+    let said = git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+    assert!(said.err.contains("the program is not there any more"), "{said:?}");
+}

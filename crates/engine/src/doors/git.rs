@@ -1,0 +1,123 @@
+//! The git door: may what is staged be committed, and may a branch move to commits nobody has seen?
+//!
+//! Owns which paths git's own hooks have judged, and by whose eyes. It fails open: whatever keeps
+//! Baton from answering lets git go on, and the caller is told so. Takes nothing; while git moves a
+//! branch it writes nothing either. Baton's own moves run no hook, so none of them comes here.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use baton_core::check::{Because, Checked, Finding, Verdict};
+use baton_core::context::Actor;
+use baton_core::resource::Resource;
+use baton_core::roles::{self, Deed};
+
+use super::not_by_role;
+use crate::checking;
+use crate::failure::Failure;
+use crate::git::{Git, RefMove};
+use crate::policy;
+use crate::resources;
+use crate::workspace::Workspace;
+
+/// More than this in one commit is a merge or an import; it is not judged path by path.
+const PATHS_MAX: usize = 5_000;
+/// So many new commits at once were made elsewhere; they are not judged one by one.
+const COMMITS_MAX: usize = 500;
+
+/// What somebody else holds of what is staged.
+#[derive(Debug, Default)]
+pub struct Staged {
+    pub denied: Vec<Finding>,
+    pub warned: Vec<Finding>,
+    /// Too much to be judged.
+    pub unjudged: Option<usize>,
+    /// The role of whoever acts does not do this at all.
+    pub role: Option<Box<roles::Refused>>,
+}
+
+/// Judges what the commit that git is making would change.
+pub fn staged(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    root: &Path,
+    index: Option<&OsStr>,
+) -> Result<Staged, Failure> {
+    if let Some(role) = not_by_role(workspace, actor, Deed::Commit)? {
+        return Ok(Staged { role: Some(role), ..Staged::default() });
+    }
+    let paths = Git::in_tree(root)?.staged(index)?;
+    judged(workspace, root, &paths, |workspace, wanted| {
+        checking::judge(workspace, actor, wanted, None)
+    })
+}
+
+/// Judges what branches would newly have that are about to move (git's `reference-transaction`,
+/// which `--no-verify` does not keep from running). Commits that some branch, tag or HEAD has
+/// already are known, deletions bring nothing, and of a merge only those paths count that no parent
+/// has: so gc, fetch, pull, rebase and stash pass.
+pub fn moved(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    root: &Path,
+    moves: &[RefMove],
+) -> Result<Staged, Failure> {
+    let git = Git::in_tree(root)?;
+    let commits = git.unknown_commits(moves, COMMITS_MAX + 1)?;
+    if commits.len() > COMMITS_MAX {
+        return Ok(Staged { unjudged: Some(commits.len()), ..Staged::default() });
+    }
+    if commits.is_empty() {
+        return Ok(Staged::default());
+    }
+    if let Some(role) = not_by_role(workspace, actor, Deed::Commit)? {
+        return Ok(Staged { role: Some(role), ..Staged::default() });
+    }
+    let paths = git.changed_in(&commits, moves)?;
+    judged(workspace, root, &paths, |workspace, wanted| checking::glance(workspace, actor, wanted))
+}
+
+/// Judges a push: only who may land pushes to the branch where work lands.
+pub fn pushed(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    root: &Path,
+    references: &[String],
+) -> Result<Staged, Failure> {
+    let Some(role) = not_by_role(workspace, actor, Deed::Land)? else {
+        return Ok(Staged::default());
+    };
+    let policy = policy::in_force(workspace)?.unwrap_or_default();
+    let target = Git::in_tree(root)?.target(policy.evidence.target.as_deref())?;
+    let lands = target.is_some_and(|(name, _)| references.contains(&format!("refs/heads/{name}")));
+    Ok(Staged { role: lands.then_some(role), ..Staged::default() })
+}
+
+fn judged(
+    workspace: &mut Workspace,
+    root: &Path,
+    paths: &[String],
+    judge: impl FnOnce(&mut Workspace, &[Resource]) -> Result<Checked, Failure>,
+) -> Result<Staged, Failure> {
+    if paths.len() > PATHS_MAX {
+        return Ok(Staged { unjudged: Some(paths.len()), ..Staged::default() });
+    }
+    let mut staged = Staged::default();
+    let mut wanted = Vec::with_capacity(paths.len());
+    for path in paths {
+        wanted.extend(resources::literal(&workspace.place, root, OsStr::new(path))?);
+    }
+    if wanted.is_empty() {
+        return Ok(staged);
+    }
+    for finding in judge(workspace, &wanted)?.findings {
+        match (finding.because, finding.verdict) {
+            (Because::Held | Because::Role, Verdict::Deny | Verdict::Ask) => {
+                staged.denied.push(finding);
+            }
+            (Because::Held | Because::Role, _) => staged.warned.push(finding),
+            _ => {}
+        }
+    }
+    Ok(staged)
+}

@@ -1,0 +1,122 @@
+//! How clients start Baton, and how such a line is known again.
+//!
+//! Owns the two forms. In a file that a team shares, Baton is found by PATH, and where it is not
+//! installed the line ends with 0 and says nothing: Gemini would block every edit on a missing
+//! script. In a file of one's own, the line names this very program. Knows nothing of files.
+
+use std::path::Path;
+
+use super::Mode;
+
+/// A hook on these two events stands in for git. Where Baton is not installed, or has nothing to
+/// say about a new tree, it is made as Claude makes it; where Baton says no, there is none.
+const MAKE_TREE: &str = "name=$(printf %s \"$in\" | \
+sed -n 's/.*\"name\" *: *\"\\([A-Za-z0-9._-]*\\)\".*/\\1/p'); \
+tree=\"$CLAUDE_PROJECT_DIR/.claude/worktrees/$name\"; \
+git worktree add -q -b \"worktree-$name\" \"$tree\" >&2 && printf '%s\\n' \"$tree\"";
+const REMOVE_TREE: &str = "tree=$(sed -n 's/.*\"worktree_path\" *: *\"\\([^\"]*\\)\".*/\\1/p'); \
+git worktree remove \"$tree\" >&2";
+
+/// Who is started, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Program<'a> {
+    pub(super) mode: Mode,
+    /// This binary.
+    pub(super) path: &'a str,
+}
+
+impl Program<'_> {
+    /// As a client names a program that it starts without a shell.
+    pub(super) fn name(&self) -> &str {
+        match self.mode {
+            Mode::Team => "baton",
+            Mode::Personal => self.path,
+        }
+    }
+
+    /// A line for a shell.
+    pub(super) fn line(&self, client: &str, event: &str) -> String {
+        let program = quoted(self.name());
+        let there = format!("command -v {program} >/dev/null 2>&1");
+        match (event, self.mode) {
+            ("WorktreeCreate", _) => format!(
+                "in=$(cat); if {there}; then out=$(printf %s \"$in\" | {program} hook {client}) || \
+                 exit; case $out in /*) printf '%s\\n' \"$out\"; exit;; esac; fi; {MAKE_TREE}"
+            ),
+            (_, Mode::Personal) => format!("{program} hook {client}"),
+            ("WorktreeRemove", Mode::Team) => {
+                format!("{there} || {{ {REMOVE_TREE}; exit; }}; exec {program} hook {client}")
+            }
+            (_, Mode::Team) => format!("{there} || exit 0; exec {program} hook {client}"),
+        }
+    }
+}
+
+/// A word for a shell.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=@%:,".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// Whether this starts `baton hook CLIENT`: with its arguments apart, or all in one line.
+pub(super) fn is_hook(line: &str, arguments: Option<&[String]>, client: &str) -> bool {
+    if let Some(arguments) = arguments {
+        return is_program(line) && arguments == ["hook", client];
+    }
+    let call = format!(" hook {client}");
+    line.match_indices(&call).any(|(at, _)| {
+        let before = line[..at].trim_end_matches(['\'', '"']);
+        let ends = !line[at + call.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-');
+        ends && is_program(before.rsplit([' ', ';']).next().unwrap_or(before))
+    })
+}
+
+/// Whether these words start `baton mcp`.
+pub(super) fn is_server(words: &[String]) -> bool {
+    match words {
+        [program, verb, ..] => is_program(program) && verb == "mcp",
+        _ => false,
+    }
+}
+
+fn is_program(word: &str) -> bool {
+    Path::new(word.trim_matches(['\'', '"'])).file_name().is_some_and(|name| name == "baton")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_ours_is_known_again() {
+        for path in ["/usr/bin/baton", "/a b/baton", "/it's/baton", "/a\"b/$x/baton"] {
+            for mode in [Mode::Team, Mode::Personal] {
+                let program = Program { mode, path };
+                for event in ["PreToolUse", "WorktreeCreate", "WorktreeRemove"] {
+                    let line = program.line("claude", event);
+                    assert!(is_hook(&line, None, "claude"), "{line}");
+                    assert!(!is_hook(&line, None, "codex"), "{line}");
+                }
+            }
+            let words = ["hook".to_owned(), "claude".to_owned()];
+            assert!(is_hook(path, Some(&words), "claude"), "{path}");
+        }
+        for line in ["mybaton hook claude", "baton hook claude-x", "baton hook", "hook claude", ""]
+        {
+            assert!(!is_hook(line, None, "claude"), "{line}");
+        }
+        assert!(!is_hook("/usr/bin/other", Some(&["hook".into(), "claude".into()]), "claude"));
+    }
+
+    #[test]
+    fn a_shell_reads_a_quoted_word_as_it_was() {
+        for word in ["plain/a.b", "a b", "it's", "$(x)", "\"", ""] {
+            let line = format!("printf %s {}", quoted(word));
+            let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+        }
+    }
+}

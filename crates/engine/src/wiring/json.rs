@@ -1,0 +1,363 @@
+//! Our entries in a user's JSON file: put in, brought up to date, taken out.
+//!
+//! Owns the merge. It reads JSON with comments and trailing commas and keeps every byte that is not
+//! ours: other keys, their order, comments, indentation, line ends, a byte order mark. It knows
+//! nothing of files. Invariant: an entry is ours by what it runs, never by where it stands, so
+//! hooks of the user in the same list stay and run too.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+
+use super::Broken;
+use super::command;
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// A value with its keys in the order in which they are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Json {
+    Text(String),
+    Number(u32),
+    Flag(bool),
+    List(Vec<Json>),
+    Object(Vec<(&'static str, Json)>),
+}
+
+impl Json {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub(super) fn texts(words: &[&str]) -> Self {
+        Self::List(words.iter().map(|word| Self::text(*word)).collect())
+    }
+
+    fn input(&self) -> CstInputValue {
+        match self {
+            Self::Text(text) => CstInputValue::String(text.clone()),
+            Self::Number(number) => CstInputValue::Number(number.to_string()),
+            Self::Flag(flag) => CstInputValue::Bool(*flag),
+            Self::List(list) => CstInputValue::Array(list.iter().map(Self::input).collect()),
+            Self::Object(fields) => CstInputValue::Object(
+                fields.iter().map(|(name, value)| ((*name).to_owned(), value.input())).collect(),
+            ),
+        }
+    }
+
+    /// Whether the node says the same, in whatever form.
+    fn is(&self, node: &CstNode) -> bool {
+        match self {
+            Self::Text(text) => text_of(node).as_deref() == Some(text),
+            Self::Number(number) => {
+                node.as_number_lit().is_some_and(|found| found.to_string() == number.to_string())
+            }
+            Self::Flag(flag) => node.as_boolean_lit().is_some_and(|found| found.value() == *flag),
+            Self::List(list) => node.as_array().is_some_and(|found| {
+                let found = found.elements();
+                found.len() == list.len() && list.iter().zip(&found).all(|(one, two)| one.is(two))
+            }),
+            Self::Object(fields) => node.as_object().is_some_and(|found| {
+                let there = |(name, value): &(&str, Self)| {
+                    let found = found.get(name).and_then(|found| found.value());
+                    found.is_some_and(|found| value.is(&found))
+                };
+                found.properties().len() == fields.len() && fields.iter().all(there)
+            }),
+        }
+    }
+}
+
+/// One thing of ours in such a file.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// A value that a new file begins with; it goes only with the whole file.
+    Given { key: &'static str, value: Json },
+    /// The key `baton` in an object of servers, with the fields that are ours.
+    Server { list: &'static str, fields: Vec<(&'static str, Json)> },
+    /// A hook on an event: in a group with a matcher, or directly in the event's list.
+    Hook(Hook),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Hook {
+    pub(super) client: &'static str,
+    pub(super) event: &'static str,
+    pub(super) matcher: Option<&'static str>,
+    pub(super) grouped: bool,
+    pub(super) fields: Vec<(&'static str, Json)>,
+}
+
+/// The fields that an older entry of ours may have had.
+const RETIRED: [&str; 1] = ["args"];
+
+fn parse(text: &str) -> Result<(CstRootNode, bool), Broken> {
+    let body = text.strip_prefix(BYTE_ORDER_MARK);
+    let options = ParseOptions {
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_loose_object_property_names: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+        ..ParseOptions::default()
+    };
+    let root = CstRootNode::parse(body.unwrap_or(text), &options);
+    root.map(|root| (root, body.is_some())).map_err(|error| Broken(format!("not JSON: {error}")))
+}
+
+fn written(root: &CstRootNode, marked: bool) -> String {
+    format!("{}{root}", if marked { BYTE_ORDER_MARK } else { "" })
+}
+
+/// The text with all entries in it, as they should be.
+pub(super) fn put(text: &str, entries: &[Entry]) -> Result<String, Broken> {
+    let (root, marked) = parse(text)?;
+    let top = root.object_value_or_create().ok_or_else(|| wrong("the file", "an object"))?;
+    let new = top.properties().is_empty();
+    for entry in entries {
+        match entry {
+            Entry::Given { key, value } => {
+                if new {
+                    top.append(key, value.input());
+                }
+            }
+            Entry::Server { list, fields } => put_server(&top, list, fields)?,
+            Entry::Hook(hook) => put_hook(&top, hook)?,
+        }
+    }
+    Ok(written(&root, marked))
+}
+
+fn wrong(what: &str, expected: &str) -> Broken {
+    Broken(format!("{what} is not {expected}"))
+}
+
+fn put_server(
+    top: &CstObject,
+    list: &'static str,
+    fields: &[(&'static str, Json)],
+) -> Result<(), Broken> {
+    let servers =
+        top.object_value_or_create(list).ok_or_else(|| wrong(&format!("`{list}`"), "an object"))?;
+    let Some(there) = servers.get("baton") else {
+        servers.append("baton", Json::Object(fields.to_vec()).input());
+        return Ok(());
+    };
+    let server = there.object_value().filter(is_our_server);
+    let server =
+        server.ok_or_else(|| Broken(format!("`{list}.baton` is a server of somebody else")))?;
+    set_fields(&server, fields);
+    Ok(())
+}
+
+/// By what it starts: `baton mcp`, from wherever.
+fn is_our_server(server: &CstObject) -> bool {
+    let value = |name| server.get(name).and_then(|found| found.value());
+    let Some(command) = value("command") else { return false };
+    let words = match (text_of(&command), command.as_array()) {
+        (Some(program), _) => {
+            let arguments = value("args").and_then(|found| found.as_array());
+            let mut words = vec![program];
+            words.extend(arguments.iter().flat_map(texts_in));
+            words
+        }
+        (None, Some(list)) => texts_in(&list),
+        (None, None) => return false,
+    };
+    command::is_server(&words)
+}
+
+fn set_fields(object: &CstObject, fields: &[(&'static str, Json)]) {
+    for (name, value) in fields {
+        match object.get(name) {
+            None => {
+                object.append(name, value.input());
+            }
+            Some(there) => {
+                if !there.value().is_some_and(|there| value.is(&there)) {
+                    there.set_value(value.input());
+                }
+            }
+        }
+    }
+    for name in RETIRED.iter().filter(|name| fields.iter().all(|(ours, _)| ours != *name)) {
+        if let Some(there) = object.get(name) {
+            there.remove();
+        }
+    }
+}
+
+fn put_hook(top: &CstObject, hook: &Hook) -> Result<(), Broken> {
+    let hooks = top.object_value_or_create("hooks").ok_or_else(|| wrong("`hooks`", "an object"))?;
+    let event = format!("`hooks.{}`", hook.event);
+    let list = hooks.array_value_or_create(hook.event).ok_or_else(|| wrong(&event, "a list"))?;
+    let mut ours = ours_in(&list, hook.client).into_iter();
+    let Some(seat) = ours.next() else {
+        list.append(whole(hook).input());
+        return Ok(());
+    };
+    set_fields(&seat.hook, &hook.fields);
+    if let Some(group) = seat.group.filter(|group| hooks_of(group).len() == 1) {
+        match (hook.matcher, group.get("matcher")) {
+            (Some(matcher), _) => set_fields(&group, &[("matcher", Json::text(matcher))]),
+            (None, Some(there)) => there.remove(),
+            (None, None) => {}
+        }
+    }
+    // One is enough: a second one would be asked the same at every call.
+    for more in ours {
+        more.remove();
+    }
+    Ok(())
+}
+
+/// What is written where there is nothing of ours yet.
+fn whole(hook: &Hook) -> Json {
+    let matcher = hook.matcher.map(|matcher| ("matcher", Json::text(matcher)));
+    if !hook.grouped {
+        let mut fields = hook.fields.clone();
+        fields.extend(matcher);
+        return Json::Object(fields);
+    }
+    let mut group: Vec<_> = matcher.into_iter().collect();
+    group.push(("hooks", Json::List(vec![Json::Object(hook.fields.clone())])));
+    Json::Object(group)
+}
+
+/// A hook of ours, and the group it stands in if there is one.
+struct Seat {
+    group: Option<CstObject>,
+    hook: CstObject,
+}
+
+impl Seat {
+    /// Takes the hook out, and its group if nothing else is in it.
+    fn remove(self) {
+        match self.group {
+            Some(group) if hooks_of(&group).len() == 1 => group.remove(),
+            _ => self.hook.remove(),
+        }
+    }
+}
+
+fn hooks_of(group: &CstObject) -> Vec<CstNode> {
+    group.array_value("hooks").map(|hooks| hooks.elements()).unwrap_or_default()
+}
+
+fn ours_in(list: &CstArray, client: &str) -> Vec<Seat> {
+    let mut seats = Vec::new();
+    for element in list.elements().iter().filter_map(CstNode::as_object) {
+        if is_our_hook(&element, client) {
+            seats.push(Seat { group: None, hook: element });
+            continue;
+        }
+        for hook in hooks_of(&element).iter().filter_map(CstNode::as_object) {
+            if is_our_hook(&hook, client) {
+                seats.push(Seat { group: Some(element.clone()), hook });
+            }
+        }
+    }
+    seats
+}
+
+fn is_our_hook(hook: &CstObject, client: &str) -> bool {
+    let value = |name| hook.get(name).and_then(|found| found.value());
+    let Some(line) = value("command").and_then(|found| text_of(&found)) else { return false };
+    let arguments = value("args").and_then(|found| found.as_array());
+    command::is_hook(&line, arguments.map(|list| texts_in(&list)).as_deref(), client)
+}
+
+fn text_of(node: &CstNode) -> Option<String> {
+    node.as_string_lit()?.decoded_value().ok()
+}
+
+fn texts_in(list: &CstArray) -> Vec<String> {
+    list.elements().iter().filter_map(text_of).collect()
+}
+
+/// The text without anything of ours; nothing if nothing else is in it. A text without entries of
+/// ours comes back as it is.
+pub(super) fn take_out(text: &str, entries: &[Entry]) -> Result<Option<String>, Broken> {
+    let (root, marked) = parse(text)?;
+    let Some(top) = root.object_value() else { return Ok(Some(text.to_owned())) };
+    let mut found = false;
+    for entry in entries {
+        found |= match entry {
+            Entry::Given { .. } => false,
+            Entry::Server { list, .. } => take_server(&top, list),
+            Entry::Hook(hook) => take_hooks(&top, hook.client),
+        };
+    }
+    let given = |name: &str| {
+        let value = top.get(name).and_then(|found| found.value());
+        entries.iter().any(|entry| match entry {
+            Entry::Given { key, value: ours } => {
+                *key == name && value.as_ref().is_some_and(|value| ours.is(value))
+            }
+            _ => false,
+        })
+    };
+    let names = top.properties().into_iter().filter_map(|one| one.decoded_name());
+    let empty = names.into_iter().all(|name| given(&name)) && !has_comment(&root);
+    Ok(match (found, empty) {
+        (true, true) => None,
+        (true, false) => Some(written(&root, marked)),
+        (false, _) => Some(text.to_owned()),
+    })
+}
+
+fn has_comment(root: &CstRootNode) -> bool {
+    let mut open: Vec<CstNode> = root.children();
+    while let Some(node) = open.pop() {
+        if node.is_comment() {
+            return true;
+        }
+        open.extend(node.children());
+    }
+    false
+}
+
+fn take_server(top: &CstObject, list: &str) -> bool {
+    let Some(servers) = top.object_value(list) else { return false };
+    let Some(there) = servers.get("baton") else { return false };
+    if !there.object_value().as_ref().is_some_and(is_our_server) {
+        return false;
+    }
+    there.remove();
+    drop_if_empty(top, list);
+    true
+}
+
+/// Every hook of ours, also on events that only an older Baton asked for.
+fn take_hooks(top: &CstObject, client: &str) -> bool {
+    let Some(hooks) = top.object_value("hooks") else { return false };
+    let mut found = false;
+    for event in hooks.properties() {
+        let Some(list) = event.array_value() else { continue };
+        let ours = ours_in(&list, client);
+        if ours.is_empty() {
+            continue;
+        }
+        found = true;
+        for seat in ours {
+            seat.remove();
+        }
+        if list.elements().is_empty() {
+            event.remove();
+        }
+    }
+    if found {
+        drop_if_empty(top, "hooks");
+    }
+    found
+}
+
+fn drop_if_empty(top: &CstObject, name: &str) {
+    if let Some(there) = top.get(name)
+        && there.object_value().is_some_and(|object| object.properties().is_empty())
+    {
+        there.remove();
+    }
+}

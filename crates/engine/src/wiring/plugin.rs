@@ -1,0 +1,61 @@
+//! Baton as a plugin of Claude Code, for those who would rather not have it in every repository.
+//!
+//! Owns the folder's layout: manifest, hooks, MCP server, one skill. Writes only into a folder that
+//! is new, empty, or a plugin of Baton's already.
+
+use std::path::{Path, PathBuf};
+
+use super::command::Program;
+use super::{Broken, Mode, claude, files, json, words};
+
+const MANIFEST: &str = ".claude-plugin/plugin.json";
+
+/// Which file could not be written, and why.
+#[derive(Debug)]
+pub struct Problem {
+    pub path: PathBuf,
+    pub why: String,
+}
+
+/// Writes the plugin and names its files.
+pub fn write(folder: &Path) -> Result<Vec<String>, Problem> {
+    let problem = |path: &Path, why: Broken| Problem { path: path.to_owned(), why: why.0 };
+    let io = |error: std::io::Error| problem(folder, Broken(error.to_string()));
+    std::fs::create_dir_all(folder).map_err(io)?;
+    let folder = &folder.canonicalize().map_err(io)?;
+    let contents = contents().map_err(|why| problem(folder, why))?;
+    let failed = |name: &str, why| problem(&folder.join(name), why);
+    let manifest = files::look(folder, MANIFEST).map_err(|why| failed(MANIFEST, why))?;
+    let ours = manifest.text.is_some_and(|text| text.contains("\"name\": \"baton\""));
+    let empty = std::fs::read_dir(folder).map_err(io)?.next().is_none();
+    if !ours && !empty {
+        return Err(problem(folder, Broken("it holds something else already".to_owned())));
+    }
+    let mut written = Vec::new();
+    for (name, text) in contents {
+        let there = files::look(folder, name).map_err(|why| failed(name, why))?;
+        if there.text.as_deref() != Some(&*text) {
+            files::write(&there.path, there.text.as_deref(), &text, None)
+                .map_err(|why| failed(name, why))?;
+        }
+        written.push(name.to_owned());
+    }
+    Ok(written)
+}
+
+fn contents() -> Result<Vec<(&'static str, String)>, Broken> {
+    let program = Program { mode: Mode::Team, path: "baton" };
+    let manifest = serde_json::json!({
+        "name": "baton",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Keeps agents that work on one codebase from stepping on each other",
+        "author": { "name": "Baton" },
+    });
+    let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
+    Ok(vec![
+        (MANIFEST, manifest),
+        ("hooks/hooks.json", json::put("", &claude::hooks(&program))?),
+        (".mcp.json", json::put("", &claude::server(&program))?),
+        ("skills/baton/SKILL.md", format!("{}{}", words::SKILL, words::BLOCK)),
+    ])
+}

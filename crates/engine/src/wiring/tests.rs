@@ -1,0 +1,171 @@
+//! Merges of our entries into what users have, for every client at once.
+//!
+//! Owns the properties: byte for byte back, twice is once, and the user's own stays.
+
+use super::command::Program;
+use super::*;
+
+/// Settings as people really have them.
+const REALISTIC: &str = r#"// my settings
+{
+    "permissions": { "allow": ["Bash(cargo test)"], "deny": [] }, // keep
+    "hooks": {
+        "PreToolUse": [
+            { "matcher": "Bash", "hooks": [ { "type": "command", "command": "./guard.sh" } ] },
+        ],
+        /* mine too */
+        "Stop": [],
+    },
+    "mcpServers": { "other": { "command": "other", "args": [] } },
+    "mcp": {},
+}
+"#;
+
+const TOML: &str = "# mine\nmodel = \"gpt\"   # fast\n\n[mcp_servers.other]\ncommand = \"x\"\n";
+
+fn everything(mode: Mode) -> Vec<Piece> {
+    let program = Program { mode, path: "/opt/it's here/baton" };
+    let root = Path::new("/nowhere");
+    [
+        claude::pieces(&program),
+        codex::pieces(&program),
+        gemini::pieces(&program),
+        cursor::pieces(&program),
+        opencode::pieces(&program, root),
+        aider::pieces(),
+    ]
+    .concat()
+}
+
+fn put(content: &Content, text: Option<&str>) -> String {
+    match content.put(text) {
+        Ok(Put::Text(text)) => text,
+        Ok(Put::Kept(why)) => panic!("kept: {why}"),
+        Err(why) => panic!("{why:?}"),
+    }
+}
+
+#[test]
+fn what_is_put_in_comes_out_again_byte_for_byte() {
+    for mode in [Mode::Team, Mode::Personal] {
+        for piece in everything(mode) {
+            let texts: &[&str] = match piece.content {
+                Content::Json(_) => &[REALISTIC, "{\n  \"a\": 1\n}\n", "{}", "{\n\t\"a\": []\n}"],
+                Content::Toml { .. } => &[TOML, "model = \"gpt\"\n"],
+                _ => &[],
+            };
+            for text in texts {
+                for text in
+                    [(*text).to_owned(), text.replace('\n', "\r\n"), format!("\u{feff}{text}")]
+                {
+                    let with = put(&piece.content, Some(&text));
+                    assert_ne!(with, text);
+                    assert_eq!(put(&piece.content, Some(&with)), with, "twice: {}", piece.path);
+                    let lone = with.replace("\r\n", "").contains('\n');
+                    assert!(!text.contains("\r\n") || !lone, "line ends of {}", piece.path);
+                    let back = piece.content.take_out(&with).unwrap();
+                    // An empty list or object of the user's, once filled, is not told from ours.
+                    if text.contains("\"a\": 1") || matches!(piece.content, Content::Toml { .. }) {
+                        assert_eq!(back.as_deref(), Some(&*text), "{}: {with}", piece.path);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_new_file_is_whole_and_goes_whole() {
+    for mode in [Mode::Team, Mode::Personal] {
+        for piece in everything(mode) {
+            let new = put(&piece.content, None);
+            assert!(new.ends_with('\n'), "{}", piece.path);
+            if matches!(piece.content, Content::Json(_)) {
+                let parsed: serde_json::Value = serde_json::from_str(&new).unwrap();
+                assert!(parsed.is_object());
+            }
+            assert_eq!(piece.content.take_out(&new).unwrap(), None, "{}: {new}", piece.path);
+            assert_eq!(put(&piece.content, Some(&new)), new);
+        }
+    }
+}
+
+#[test]
+fn hooks_and_servers_of_the_user_stay() {
+    for piece in everything(Mode::Team) {
+        let Content::Json(_) = piece.content else { continue };
+        let with = put(&piece.content, Some(REALISTIC));
+        for kept in ["// my settings", "./guard.sh", "/* mine too */", "\"other\"", "// keep"] {
+            assert!(with.contains(kept), "{kept} in {}: {with}", piece.path);
+        }
+    }
+}
+
+#[test]
+fn an_older_entry_is_updated_in_place() {
+    let program = Program { mode: Mode::Team, path: "baton" };
+    let hooks = Content::Json(claude::hooks(&program));
+    let old = r#"{"hooks":{"PreToolUse":[{"matcher":"Edit","hooks":[
+        {"type":"command","command":"/old/baton","args":["hook","claude"],"timeout":9,"mine":1}
+    ]}],"Gone":[{"hooks":[{"type":"command","command":"baton hook claude"}]}]}}"#;
+    let new = put(&hooks, Some(old));
+    assert!(!new.contains("/old/baton") && new.contains("\"mine\":1"), "{new}");
+    assert!(new.contains("Edit|Write|MultiEdit"), "the matcher too: {new}");
+    assert_eq!(new.matches("PreToolUse\"").count(), 1, "{new}");
+    assert_eq!(hooks.take_out(&new).unwrap(), None, "also what only an older Baton asked for");
+    let shared = r#"{"hooks":{"PreToolUse":[{"matcher":"Edit","hooks":[
+        {"type":"command","command":"./mine.sh"},
+        {"type":"command","command":"baton hook claude"}
+    ]}]}}"#;
+    let both = put(&hooks, Some(shared));
+    assert!(both.contains("\"matcher\":\"Edit\""), "a group that others share is theirs: {both}");
+    let left = hooks.take_out(&both).unwrap().unwrap();
+    assert!(left.contains("./mine.sh") && !left.contains("baton"), "{left}");
+}
+
+#[test]
+fn a_second_entry_of_ours_goes_and_a_comment_stays() {
+    let program = Program { mode: Mode::Team, path: "baton" };
+    let hooks = Content::Json(claude::hooks(&program));
+    let once = put(&hooks, None);
+    let group = "{\"hooks\": [{\"command\": \"/x/baton\", \"args\": [\"hook\", \"claude\"]}]},";
+    let twice = once.replacen("\"Stop\": [", &format!("\"Stop\": [{group}"), 1);
+    assert_eq!(twice.matches("/x/baton").count(), 1, "{twice}");
+    let mended = put(&hooks, Some(&twice));
+    assert_eq!(mended.matches("hook claude").count(), once.matches("hook claude").count());
+    assert!(!mended.contains("/x/baton"), "{mended}");
+    let noted = format!("/* why */\n{once}");
+    assert!(hooks.take_out(&noted).unwrap().unwrap().starts_with("/* why */"));
+}
+
+#[test]
+fn what_cannot_be_understood_is_not_touched() {
+    let program = Program { mode: Mode::Team, path: "baton" };
+    let hooks = Content::Json(claude::hooks(&program));
+    let server = Content::Json(claude::server(&program));
+    for bad in [
+        "{",
+        "[]",
+        "{\"hooks\": []}",
+        "{\"hooks\": {\"PreToolUse\": {}}}",
+        "{} {}",
+        "not json",
+        "{'hooks': {}}",
+        "{\"a\": 1 \"b\": 2}",
+    ] {
+        assert!(hooks.put(Some(bad)).is_err(), "{bad}");
+    }
+    for bad in ["{\"mcpServers\": []}", "{\"mcpServers\": {\"baton\": {\"command\": \"x\"}}}"] {
+        assert!(server.put(Some(bad)).is_err(), "{bad}");
+        assert_eq!(server.take_out(bad).unwrap().as_deref(), Some(bad));
+    }
+    let toml = Content::Toml { program: "baton".into() };
+    for bad in ["a = ", "mcp_servers = 1", "a = 1\r\nb = 2\n", "[mcp_servers.baton]\ncommand='x'\n"]
+    {
+        assert!(toml.put(Some(bad)).is_err(), "{bad}");
+    }
+    let inline = toml.put(Some("mcp_servers = { x = { command = \"y\" } }\n")).unwrap();
+    let Put::Text(inline) = inline else { panic!("kept") };
+    assert!(inline.starts_with("mcp_servers = { x = { command = \"y\" }"), "{inline}");
+    assert!(inline.contains("baton = { command = \"baton\", args = [\"mcp\"] }"), "{inline}");
+}

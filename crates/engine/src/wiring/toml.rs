@@ -1,0 +1,103 @@
+//! The MCP server in Codex's `config.toml`: put in and taken out.
+//!
+//! Owns that one table, `[mcp_servers.baton]`. Comments, order and spacing of the rest stay, line
+//! ends too where the file has one kind of them; a file that mixes them is left alone, because the
+//! parser would write its lines anew. Knows nothing of files.
+
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+
+use super::{Broken, command};
+
+const SERVERS: &str = "mcp_servers";
+const NAME: &str = "baton";
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// What is around the text that the parser sees.
+struct Frame {
+    marked: bool,
+    windows: bool,
+}
+
+fn parse(text: &str) -> Result<(DocumentMut, Frame), Broken> {
+    let body = text.strip_prefix(BYTE_ORDER_MARK);
+    let marked = body.is_some();
+    let body = body.unwrap_or(text);
+    let (all, windows) = (body.matches('\n').count(), body.matches("\r\n").count());
+    if windows > 0 && windows < all {
+        return Err(Broken("it mixes two kinds of line ends".to_owned()));
+    }
+    let windows = windows > 0;
+    let plain = if windows { body.replace("\r\n", "\n") } else { body.to_owned() };
+    let document = plain.parse::<DocumentMut>().map_err(|error| {
+        let line = error.span().map_or(0, |span| span.start);
+        let line = plain.get(..line).map_or(1, |before| before.matches('\n').count() + 1);
+        let why = error.message().lines().next().unwrap_or_default().to_owned();
+        Broken(format!("not TOML: {why} on line {line}"))
+    })?;
+    Ok((document, Frame { marked, windows }))
+}
+
+fn written(document: &DocumentMut, frame: &Frame) -> String {
+    let text = document.to_string();
+    let text = if frame.windows { text.replace('\n', "\r\n") } else { text };
+    format!("{}{text}", if frame.marked { BYTE_ORDER_MARK } else { "" })
+}
+
+/// The text with our server in it.
+pub(super) fn put(text: &str, program: &str) -> Result<String, Broken> {
+    let (mut document, frame) = parse(text)?;
+    let mut fresh = Table::new();
+    fresh.set_implicit(true);
+    let servers = document.entry(SERVERS).or_insert(Item::Table(fresh));
+    let inline = servers.is_inline_table();
+    let no_table = || Broken(format!("`{SERVERS}` is not a table"));
+    let servers = servers.as_table_like_mut().ok_or_else(no_table)?;
+    let arguments: Array = ["mcp"].into_iter().collect();
+    match servers.get_mut(NAME) {
+        None => {
+            let mut server = Table::new();
+            server.insert("command", program.into());
+            server.insert("args", Item::Value(Value::Array(arguments)));
+            let server = match inline {
+                true => Item::Value(Value::InlineTable(server.into_inline_table())),
+                false => Item::Table(server),
+            };
+            servers.insert(NAME, server);
+        }
+        Some(there) => {
+            let server = there.as_table_like_mut().filter(|server| is_ours(*server));
+            let server = server.ok_or_else(|| {
+                Broken(format!("`{SERVERS}.{NAME}` is a server of somebody else"))
+            })?;
+            if server.get("command").and_then(Item::as_str) != Some(program) {
+                server.insert("command", program.into());
+            }
+        }
+    }
+    Ok(written(&document, &frame))
+}
+
+fn is_ours(server: &dyn TableLike) -> bool {
+    let Some(program) = server.get("command").and_then(Item::as_str) else { return false };
+    let mut words = vec![program.to_owned()];
+    let arguments = server.get("args").and_then(Item::as_array);
+    let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
+    words.extend(arguments.map(str::to_owned));
+    command::is_server(&words)
+}
+
+/// The text without it; nothing if nothing else is in it.
+pub(super) fn take_out(text: &str) -> Result<Option<String>, Broken> {
+    let (mut document, frame) = parse(text)?;
+    let ours = |item: &Item| item.as_table_like().is_some_and(is_ours);
+    let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+    let Some(servers) = servers.filter(|servers| servers.get(NAME).is_some_and(ours)) else {
+        return Ok(Some(text.to_owned()));
+    };
+    servers.remove(NAME);
+    if servers.is_empty() {
+        document.remove(SERVERS);
+    }
+    let left = written(&document, &frame);
+    Ok((!left.trim_start_matches(BYTE_ORDER_MARK).trim().is_empty()).then_some(left))
+}
