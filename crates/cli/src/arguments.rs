@@ -28,6 +28,7 @@ Usage: baton [OPTIONS] COMMAND
 
 Every day:
   init       Set this repository up for Baton; safe to repeat
+  start      Start your agent client with a session, a tree and a task
   status     One screen: what waits for a person, sessions, tasks, claims, queue
   claim      Take paths or named things, all or nothing
   release    Let go
@@ -67,6 +68,7 @@ Sessions:
   session    start, role, end, list, whoami
   roles      What each role may do
   prime      What an agent must know to begin, in few words
+  sandbox    Run a command that the kernel holds to its role
   hook       Judge one act of an agent; its client calls this
   mcp        Serve agents as an MCP server; their client starts it
   person     Make a token that proves a person where there is no terminal
@@ -189,6 +191,17 @@ pub(crate) enum Command {
     /// The command of `once`
     #[command(hide = true)]
     OnceCommand(crate::commands::once::OnceCommand),
+    Start(crate::commands::start::Start),
+    /// The client of `start`
+    #[command(hide = true)]
+    StartClient(crate::commands::sandbox::SandboxCall),
+    Sandbox(crate::commands::sandbox::Sandbox),
+    /// The command of `sandbox`
+    #[command(hide = true)]
+    SandboxCommand(crate::commands::sandbox::SandboxCommand),
+    /// A call from inside a sandbox
+    #[command(hide = true)]
+    SandboxCall(crate::commands::sandbox::SandboxCall),
     /// Suggest a change to a file that somebody else holds
     Suggest(api::suggestions::Suggest),
     /// Changes that were suggested to you

@@ -37,7 +37,9 @@ pub(crate) mod reference;
 pub(crate) mod rescue;
 pub(crate) mod roles;
 pub(crate) mod rules;
+pub(crate) mod sandbox;
 pub(crate) mod session;
+pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod store;
@@ -59,6 +61,7 @@ pub(crate) fn run(line: CommandLine) -> ExitCode {
 
 /// The deed of one command. With a counter in `common`, for whoever stands there.
 pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
+    sandbox::permits::demand(&command, common)?;
     match command {
         Command::Claim(wanted) => claims::claim(&mut Desk::open_to_act(common)?, &wanted),
         Command::Release(wanted) => claims::release(&mut Desk::open_to_act(common)?, &wanted),
@@ -76,6 +79,11 @@ pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
         Command::State(wanted) => state::run(common, &wanted),
         Command::Once(wanted) => once::run(common, &wanted),
         Command::OnceCommand(wanted) => once::become_command(&wanted),
+        Command::Sandbox(wanted) => sandbox::run(common, &wanted),
+        Command::SandboxCommand(wanted) => sandbox::become_command(&wanted),
+        Command::SandboxCall(wanted) => sandbox::become_call(&wanted),
+        Command::Start(wanted) => start::run(common, &wanted),
+        Command::StartClient(wanted) => sandbox::become_client(&wanted),
         Command::Suggest(wanted) => suggestions::suggest(&mut Desk::open_to_act(common)?, wanted),
         Command::Suggestions(wanted) => {
             suggestions::list(&mut Desk::open_as(common, whoami::actor)?, &wanted)

@@ -29,6 +29,9 @@ fn main() -> ExitCode {
 
     // A reader that went away (`baton journal | head`) ends us quietly, as any Unix tool.
     desk::end_quietly_on_broken_pipe();
+    if let Some(code) = commands::sandbox::through_broker() {
+        return code;
+    }
     let command_line = match arguments::parse(std::env::args_os()) {
         Ok(command_line) => command_line,
         Err(said) => return said.say(),

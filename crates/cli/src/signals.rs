@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use baton_engine::failure::Failure;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -25,6 +25,11 @@ impl Signals {
     /// Ctrl-C alone, which a command in the same terminal hears as well.
     pub(crate) fn to_interrupt() -> Result<Self, Failure> {
         Self::of(&[SIGINT])
+    }
+
+    /// The keys that end what has the terminal, which a command there hears by itself.
+    pub(crate) fn of_keys() -> Result<Self, Failure> {
+        Self::of(&[SIGINT, SIGQUIT])
     }
 
     /// Somebody wants this very process to end.

@@ -18,6 +18,7 @@ mod evidence;
 mod handoffs;
 mod interfaces;
 mod landings;
+mod sandboxes;
 mod syncs;
 mod tasks;
 pub(crate) use gates::decision_words;
@@ -110,6 +111,7 @@ impl From<Failure> for Problem {
             }
             Failure::Archive(error) => archive_words(error),
             Failure::Export(error) => export_words(error),
+            Failure::Sandbox(error) => sandboxes::of(error),
             Failure::Config { path, line, detail } => (
                 "bad_config",
                 match line {

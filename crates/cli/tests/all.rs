@@ -68,6 +68,8 @@ mod roles;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
+mod sandbox;
+#[cfg(test)]
 mod serial;
 #[cfg(test)]
 mod sessions;
@@ -75,6 +77,8 @@ mod sessions;
 mod shared_store;
 #[cfg(test)]
 mod splits;
+#[cfg(test)]
+mod start;
 #[cfg(test)]
 mod state;
 #[cfg(test)]

@@ -100,6 +100,21 @@ fn run(page: &str, scratch: &Scratch) {
 }
 
 #[test]
+fn the_guide_to_sandboxes_runs() {
+    let scratch = Scratch::workspace();
+    let tried = scratch.baton(&["sandbox", "verify", "--net", "none", "--", "true"]);
+    if tried.code == 4 {
+        return eprintln!("skipped: {}", tried.err);
+    }
+    run("sandbox.md", &scratch);
+}
+
+#[test]
+fn the_guide_to_starting_runs() {
+    run("starting.md", &Scratch::workspace());
+}
+
+#[test]
 fn the_guide_to_claims_runs() {
     let scratch = Scratch::workspace();
     scratch.write("src/parser.rs", "fn parse() {}\n");

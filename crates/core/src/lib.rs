@@ -28,6 +28,7 @@ pub mod journal;
 pub mod key;
 pub mod landing;
 pub mod landings;
+pub mod launches;
 pub mod memory;
 pub mod messages;
 pub mod notes;

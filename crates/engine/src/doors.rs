@@ -108,6 +108,26 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     Ok(Admitted { actor, begun: Some(begun), has_role })
 }
 
+/// Who comes out of a sandbox: its session, whatever id its client says. That id becomes an alias
+/// where the session has none yet; nobody is begun.
+pub fn admit_bound(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitted, Failure> {
+    let hints = Hints {
+        environment: visitor.credential.map(str::to_owned),
+        agent: visitor.agent.map(str::to_owned),
+        ..Hints::default()
+    };
+    let actor = whoami::actor(workspace, &hints)?;
+    let Some(session) = actor.session.clone() else {
+        return Err(Refusal::NoSession.into());
+    };
+    let known = known(workspace, &client_alias(visitor.client, visitor.id))?;
+    if known.map(|known| known.session) != Some(session) {
+        bind(workspace, visitor)?;
+    }
+    // A sandbox has a role.
+    Ok(Admitted { actor, begun: None, has_role: true })
+}
+
 /// A subagent in another tree than its parent's: a session of its own, which no process proves,
 /// because the client's is its parent's.
 fn admit_alone(

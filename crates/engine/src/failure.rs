@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use baton_core::refusal::{Class, Refusal};
 use baton_core::resource::Resource;
 
-use crate::{archive, export, git, place, store, trees};
+use crate::{archive, export, git, place, sandbox, store, trees};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -61,6 +61,8 @@ pub enum Failure {
     SeveralAgents { clients: Vec<String> },
     #[error(transparent)] // What it says is the whole answer.
     Tree(Box<trees::Error>),
+    #[error(transparent)] // What it says is the whole answer.
+    Sandbox(Box<sandbox::Error>),
     #[error("{doing}: {path}")]
     File { doing: &'static str, path: PathBuf, source: std::io::Error },
 }
@@ -100,6 +102,7 @@ impl Failure {
             Self::Store(_)
             | Self::Place(_)
             | Self::Git(_)
+            | Self::Sandbox(_)
             | Self::Archive(_)
             | Self::Export(export::Error::Io { .. })
             | Self::File { .. } => Class::Unanswered,

@@ -187,7 +187,7 @@ pub fn accept(
     })
 }
 
-fn tree_of(workspace: &mut Workspace, text: &str) -> Result<Option<TreeId>, Failure> {
+pub(crate) fn tree_of(workspace: &mut Workspace, text: &str) -> Result<Option<TreeId>, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
         Ok(handoffs::find(view, text).ok().map(|handoff| handoff.known.tree))
     })

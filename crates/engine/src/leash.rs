@@ -62,6 +62,18 @@ pub(crate) enum Waited {
 
 /// Sleeps until the command has ended, the time has come, or `wake` is readable.
 pub(crate) fn wait(child: &mut Child, until: Instant, wake: Option<BorrowedFd<'_>>) -> Waited {
+    wait_for_any(child, until, wake.as_slice())
+}
+
+/// How long a command in the foreground is slept on at a time.
+const LONG: Duration = Duration::from_secs(3_600);
+
+/// The same for a command in the foreground, which may take as long as it wants.
+pub(crate) fn wait_long(child: &mut Child, wake: &[BorrowedFd<'_>]) -> Waited {
+    wait_for_any(child, Instant::now() + LONG, wake)
+}
+
+fn wait_for_any(child: &mut Child, until: Instant, wake: &[BorrowedFd<'_>]) -> Waited {
     let watched = watch(child);
     loop {
         match child.try_wait() {
@@ -75,7 +87,7 @@ pub(crate) fn wait(child: &mut Child, until: Instant, wake: Option<BorrowedFd<'_
         }
         let left = if watched.is_some() { left } else { left.min(LOOKED_FOR_EVERY) };
         let mut descriptors = Vec::new();
-        descriptors.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
+        descriptors.extend(wake.iter().map(|wake| PollFd::from_borrowed_fd(*wake, PollFlags::IN)));
         descriptors.extend(watched.as_ref().map(|child| PollFd::new(child, PollFlags::IN)));
         let timeout = Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
@@ -83,7 +95,7 @@ pub(crate) fn wait(child: &mut Child, until: Instant, wake: Option<BorrowedFd<'_
         };
         // An interrupted sleep only means to look again.
         let _ = poll(&mut descriptors, Some(&timeout));
-        if wake.is_some() && descriptors.first().is_some_and(|one| !one.revents().is_empty()) {
+        if descriptors.iter().take(wake.len()).any(|one| !one.revents().is_empty()) {
             return Waited::Woken;
         }
     }

@@ -37,6 +37,12 @@ pub(crate) struct GitHook {
     arguments: Vec<std::ffi::OsString>,
 }
 
+impl GitHook {
+    pub(crate) fn before_commit(&self) -> bool {
+        self.name == "pre-commit"
+    }
+}
+
 pub(crate) fn run(common: &Common, wanted: &GitHook) -> Outcome {
     let folder = desk::folder(common)?;
     let judged = match wanted.name.as_str() {

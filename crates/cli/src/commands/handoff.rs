@@ -3,6 +3,7 @@
 //! Owns the words of their answers; what may happen is decided in `baton_core::handoffs`. Whatever
 //! an agent wrote is shown to another as quoted data (S20).
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ use baton_engine::api::handoffs as api;
 use baton_engine::handing::{self, HandoffList, ListedHandoff, Received, ShownHandoff, markdown};
 use clap::Subcommand;
 
+use super::start;
 use super::task::pages::quoted;
 use crate::arguments::Common;
 use crate::desk::{self, Desk, Outcome};
@@ -28,7 +30,7 @@ pub(crate) enum Handoff {
     /// Offer your task to others, saying what only you know
     Offer(Box<api::Offer>),
     /// Take over what is offered: the task, its claims and its tree
-    Accept(api::Accept),
+    Accept(Accepting),
     /// Say that you will not have it, or take your own offer back
     Decline(api::Decline),
     /// What is offered now, and to whom
@@ -44,10 +46,35 @@ pub(crate) enum Handoff {
     },
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Accepting {
+    #[command(flatten)]
+    wanted: api::Accept,
+    /// Start this client in its tree, as a session of its own that takes it over
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) start: Option<String>,
+    #[command(flatten)]
+    held: start::Held,
+    /// Words for the client itself
+    #[arg(last = true, value_name = "ARGS", requires = "start")]
+    arguments: Vec<OsString>,
+}
+
+impl From<api::Accept> for Accepting {
+    fn from(wanted: api::Accept) -> Self {
+        Self { wanted, start: None, held: start::Held::default(), arguments: Vec::new() }
+    }
+}
+
 pub(crate) fn run(common: &Common, command: Handoff) -> Outcome {
     match command {
         Handoff::Offer(wanted) => offer(&mut Desk::open_to_act(common)?, &wanted),
-        Handoff::Accept(wanted) => accept(&mut Desk::open_to_act(common)?, &wanted),
+        Handoff::Accept(Accepting { wanted, start: Some(client), held, arguments }) => {
+            start::with_handoff(common, &wanted, &client, &held, &arguments)
+        }
+        Handoff::Accept(Accepting { wanted, .. }) => {
+            accept(&mut Desk::open_to_act(common)?, &wanted)
+        }
         Handoff::Decline(wanted) => decline(&mut Desk::open_to_act(common)?, &wanted),
         Handoff::List(wanted) => list(&mut Desk::open(common)?, &wanted),
         Handoff::Show { handoff, markdown } => show(&mut Desk::open(common)?, &handoff, markdown),

@@ -18,7 +18,7 @@ use baton_engine::doors::{self, Admitted, Visitor, after, list, reads, shell, st
 use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, interfaces, place, priming};
+use baton_engine::{api, interfaces, place, priming, sandbox, starting};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -101,11 +101,31 @@ fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
         Event::SessionStart { .. } => door.session_start(&visitor),
         Event::SessionEnd => door.session_end(&visitor),
         _ => {
-            let Admitted { actor, has_role, .. } = doors::admit(door.workspace, &visitor)?;
+            let Admitted { actor, has_role, .. } = admit(door.workspace, &visitor)?;
             door.has_role = has_role;
             let answer = door.act(&visitor, &actor)?;
             Ok(door.heard(&actor, answer))
         }
+    }
+}
+
+const ONE_TREE: &str = "Baton: in this sandbox only its own tree can be written, so no other is \
+                        made. Next: work in this one.";
+
+/// Whether somebody started the client for this very session, and ends it.
+fn launched(actor: &Actor) -> bool {
+    let said = |name: &str| std::env::var(name).unwrap_or_default();
+    let session = actor.session.as_ref().map_or("", |session| session.as_str());
+    !said(sandbox::BOUND_VARIABLE).is_empty()
+        || !said(starting::VARIABLE).is_empty()
+            && said("BATON_SESSION").split('.').next() == Some(session)
+}
+
+/// A call from inside a sandbox is its session's, whatever the payload says.
+fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitted, Failure> {
+    match std::env::var_os(sandbox::BOUND_VARIABLE) {
+        Some(_) => doors::admit_bound(workspace, visitor),
+        None => doors::admit(workspace, visitor),
     }
 }
 
@@ -225,6 +245,9 @@ impl Door<'_> {
     /// A tree for the client, made as all others are. Where it may not be, there is none: a client
     /// that was told "no" does not make its own.
     fn make_tree(&mut self, actor: &Actor, name: &str) -> Result<Answer, Failure> {
+        if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
+            return Ok(Answer::No { why: ONE_TREE.to_owned(), exit: 1 });
+        }
         let name = Some(trees::slug(name));
         let wanted = api::trees::New { name, ..api::trees::New::default() };
         let cwd = &self.payload.cwd;
@@ -260,7 +283,7 @@ impl Door<'_> {
     }
 
     fn session_start(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
-        let admitted = doors::admit(self.workspace, visitor)?;
+        let admitted = admit(self.workspace, visitor)?;
         if let Some(begun) = &admitted.begun {
             export(&begun.credential);
         }
@@ -270,11 +293,15 @@ impl Door<'_> {
 
     /// The session ends, and what it held waits a while for its return.
     fn session_end(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
-        let admitted = doors::admit(self.workspace, visitor)?;
+        let admitted = admit(self.workspace, visitor)?;
         if admitted.begun.is_some() {
             return Ok(Answer::Silent);
         }
-        doors::leave(self.workspace, &admitted.actor)?;
+        // Whoever started the client ends its session, when the client itself has ended.
+        match launched(&admitted.actor) {
+            true => doors::checkpoint(self.workspace, &admitted.actor)?,
+            false => doors::leave(self.workspace, &admitted.actor)?,
+        }
         Ok(Answer::Silent)
     }
 

@@ -53,6 +53,13 @@ enum Deed {
     Archive(api::Archive),
 }
 
+impl Journal {
+    /// Whether it neither runs a command nor takes entries out.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.exec.is_empty() && !matches!(self.command, Some(Deed::Archive(_)))
+    }
+}
+
 pub(crate) fn run(common: &Common, wanted: &Journal) -> Outcome {
     match &wanted.command {
         Some(Deed::Verify) => checks::verify(&mut Desk::open(common)?),

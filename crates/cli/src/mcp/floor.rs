@@ -16,9 +16,9 @@ use baton_engine::doors::served::{self, Parent};
 use baton_engine::failure::Failure;
 use baton_engine::place::workspace_file::WorkspaceId;
 use baton_engine::place::{self, Place};
-use baton_engine::whoami::Hints;
+use baton_engine::whoami::{self, Hints};
 use baton_engine::workspace::Workspace;
-use baton_engine::{known, user_config};
+use baton_engine::{known, sandbox, user_config};
 use serde_json::json;
 
 use crate::arguments::{Command, Common};
@@ -129,6 +129,10 @@ impl Floor {
         caller: &Caller,
         acts: bool,
     ) -> Result<Actor, Failure> {
+        // From inside a sandbox it is that session, whatever the call says.
+        if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
+            return whoami::actor(workspace, &self.hints);
+        }
         let parent = {
             let mut known = locked(&self.parent);
             match known.as_ref().filter(|parent| parent.is_there()) {

@@ -228,7 +228,7 @@ fn handoff(given: &mut Given) -> Result<Handoff, Problem> {
     }
     Ok(match action {
         "offer" => Handoff::Offer(Box::new(given.request::<handoffs::Offer>(action)?)),
-        "accept" => Handoff::Accept(given.request::<handoffs::Accept>(action)?),
+        "accept" => Handoff::Accept(given.request::<handoffs::Accept>(action)?.into()),
         "decline" => Handoff::Decline(given.request::<handoffs::Decline>(action)?),
         "list" => {
             given.given.entry("limit").or_insert_with(|| LISTED.into());

@@ -41,6 +41,21 @@ pub fn left(workspace: &mut Workspace, actor: &Actor) -> Result<Option<Left>, Fa
     let Some(session) = actor.session.clone() else {
         return Ok(None);
     };
+    let left = look(workspace, actor)?;
+    if left.is_empty() {
+        return Ok(None);
+    }
+    let mark = mark(&left);
+    let said = Trace::of_session(&workspace.place, &session, "stops");
+    if said.lines().contains(&mark) {
+        return Ok(None);
+    }
+    said.add(&mark);
+    Ok(Some(left))
+}
+
+/// What the session leaves just now.
+pub fn look(workspace: &mut Workspace, actor: &Actor) -> Result<Left, Failure> {
     let mut left = Left { dirty: dirty(workspace, actor)?, ..Left::default() };
     let wanted = api::tasks::List {
         state: vec![State::Active],
@@ -60,16 +75,7 @@ pub fn left(workspace: &mut Workspace, actor: &Actor) -> Result<Option<Left>, Fa
             left.checks = not_passed(workspace, &left.tasks, &needed)?;
         }
     }
-    if left.is_empty() {
-        return Ok(None);
-    }
-    let mark = mark(&left);
-    let said = Trace::of_session(&workspace.place, &session, "stops");
-    if said.lines().contains(&mark) {
-        return Ok(None);
-    }
-    said.add(&mark);
-    Ok(Some(left))
+    Ok(left)
 }
 
 /// The same things left are the same mark.

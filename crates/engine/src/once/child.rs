@@ -83,12 +83,21 @@ fn named(mut command: Command, at: &AtWork<'_>) -> Command {
 /// Becomes the command; returns only if that cannot be, with what a shell would answer.
 #[must_use]
 pub fn become_command(runner: u32, words: &[OsString]) -> (u8, Option<std::io::Error>) {
+    become_tied(runner, Signal::KILL, words)
+}
+
+/// The same with another signal at the runner's end.
+pub(crate) fn become_tied(
+    runner: u32,
+    signal: Signal,
+    words: &[OsString],
+) -> (u8, Option<std::io::Error>) {
     let Some((program, arguments)) = words.split_first() else {
         return (NOT_FOUND, None);
     };
     #[cfg(target_os = "linux")]
     {
-        if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        if let Err(error) = rustix::process::set_parent_process_death_signal(Some(signal)) {
             return (NOT_RUNNABLE, Some(error.into()));
         }
         // The runner may have died before the kernel knew whom to tell.
@@ -97,7 +106,7 @@ pub fn become_command(runner: u32, words: &[OsString]) -> (u8, Option<std::io::E
             return (NOT_RUNNABLE, None);
         }
     }
-    let _ = runner;
+    let _ = (runner, signal);
     let error = Command::new(program).args(arguments).exec();
     (code_of(&error), Some(error))
 }

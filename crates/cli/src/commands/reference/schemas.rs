@@ -63,6 +63,7 @@ fn sessions(generator: &mut SchemaGenerator) -> Value {
     use baton_engine::sessions::{Credentials, Seat, Seats};
 
     json!({
+        "start": generator.subschema_for::<baton_engine::starting::Leftovers>(),
         "session start": generator.subschema_for::<Credentials>(),
         "session end": generator.subschema_for::<Ended>(),
         "session list": generator.subschema_for::<Seats>(),

@@ -1,0 +1,35 @@
+//! Why a role cannot be held here, in words, with the one next step.
+//!
+//! Owns the sentences. No step lets a command loose that was to be confined: doing without is for
+//! whoever asks for it by name.
+
+use baton_engine::sandbox::Error;
+use serde_json::{Value, json};
+
+use crate::render::shown;
+
+pub(super) fn of(error: &Error) -> (&'static str, String, String, Value) {
+    let (code, next) = match error {
+        Error::NotLinux => ("not_linux", "run it in a container or machine with Linux".to_owned()),
+        Error::NoLandlock => (
+            "no_landlock",
+            "use a kernel of 6.2 or later with Landlock on; --best-effort runs it with less"
+                .to_owned(),
+        ),
+        Error::NotConfined { .. } => ("not_confined", "baton doctor".to_owned()),
+        Error::NoNamespace { .. } => {
+            ("no_namespace", "allow user namespaces on this machine, or leave --net out".to_owned())
+        }
+        Error::NotText { .. } => ("not_text", "use folders with names in UTF-8".to_owned()),
+        Error::BrokerGone => (
+            "broker_gone",
+            "end this command and start it again with baton sandbox or baton start".to_owned(),
+        ),
+    };
+    let message = match error {
+        // Whether it was asked before that is not known.
+        Error::BrokerGone => error.to_string(),
+        error => format!("{}; nothing was started", shown(&error.to_string())),
+    };
+    (code, message, next, json!({}))
+}

@@ -1,0 +1,301 @@
+//! `baton start`: a client from its start to its end, with fake clients that are real processes.
+//!
+//! Each is a shell script under the name of a client; it calls `baton` as hooks and shells do.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::harness::{Said, Scratch};
+
+/// A client of this name that runs this script.
+fn client(scratch: &Scratch, name: &str, script: &str) {
+    let folder = scratch.path("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(name);
+    std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn command(scratch: &Scratch, words: &[&str]) -> Command {
+    let mut command = scratch.command(words);
+    let baton = Path::new(env!("CARGO_BIN_EXE_baton")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{}:{path}", scratch.path("bin").display(), baton.display()));
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "Ann");
+        command.env(format!("GIT_{role}_EMAIL"), "ann@example.invalid");
+    }
+    command.env("OUT", scratch.path("out"));
+    command
+}
+
+fn start(scratch: &Scratch, words: &[&str]) -> Said {
+    command(scratch, &[&["start"], words].concat()).output().unwrap().into()
+}
+
+fn sessions(scratch: &Scratch) -> Vec<Value> {
+    let listed = scratch.baton(&["session", "list", "--json"]).ok().json();
+    listed["sessions"].as_array().unwrap().clone()
+}
+
+fn until(what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What Claude Code sends, in three events, around an edit.
+const LIKE_CLAUDE: &str = r#"
+say() {
+  file=$PWD/src/hooked.rs
+  printf '{"session_id":"c-1","cwd":"%s","hook_event_name":"%s","source":"startup",' "$PWD" "$1"
+  printf '"tool_name":"Write","tool_input":{"file_path":"%s","content":"x"}}' "$file"
+}
+tell() { say "$1" | baton hook claude; }
+tell SessionStart > /dev/null
+tell PreToolUse
+baton claim src/typed.rs > /dev/null || exit 9
+tell SessionEnd
+baton session whoami --json
+baton claims --mine --json
+baton session list --json
+"#;
+
+#[test]
+fn hooks_and_shell_of_a_started_client_are_one_session() {
+    Scratch::on_each_store("", |scratch| {
+        client(scratch, "claude", &format!("{LIKE_CLAUDE}\necho args \"$@\""));
+        let said = start(scratch, &["claude", "--", "-p", "two words"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.out.contains("args -p two words"), "{said:?}");
+        let lines: Vec<Value> =
+            said.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let whoami = lines.iter().find(|one| one["client"] == "claude").unwrap();
+        let claims =
+            lines.iter().find(|one| one.get("claims").is_some_and(Value::is_array)).unwrap();
+        assert!(claims.to_string().contains("hooked.rs"), "{said:?}");
+        assert!(claims.to_string().contains("typed.rs"), "{said:?}");
+        let listed = lines.iter().find(|one| one.get("sessions").is_some()).unwrap();
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "one session: {listed}");
+        assert_eq!(listed["sessions"][0]["session"], whoami["session"]);
+        assert!(said.err.contains("released"), "{said:?}");
+        assert!(sessions(scratch).is_empty(), "it ends with the client");
+        assert!(
+            scratch.baton(&["claims", "--json"]).ok().json()["claims"]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        );
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn what_cannot_be_started_is_said_before_anything_is_begun() {
+    let scratch = Scratch::workspace();
+    let said = start(&scratch, &["vim"]).refused(2);
+    assert!(said.err.contains("claude, codex, gemini, cursor-agent, opencode, aider"), "{said:?}");
+    let mut bare = scratch.command(&["start", "codex"]);
+    let said = Said::from(bare.env("PATH", "/nonexistent").output().unwrap()).refused(4);
+    assert!(said.err.contains("codex is not on your PATH"), "{said:?}");
+    client(&scratch, "codex", "touch $OUT");
+    let said = start(&scratch, &["codex", "--task", "t9"]).refused(1);
+    assert!(said.err.contains("t9"), "{said:?}");
+    let ann = scratch.session("ann");
+    scratch.acts(&ann, &["task", "add", "Held by ann"]).ok();
+    scratch.acts(&ann, &["task", "take", "t1"]).ok();
+    for tree in ["new", "here"] {
+        let said = start(&scratch, &["codex", "--task", "t1", "--tree", tree]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.err.contains("ann"), "{said:?}");
+    }
+    assert!(!scratch.path("out").exists(), "the client did not run");
+    assert_eq!(sessions(&scratch).len(), 1, "ann alone");
+    let trees = scratch.baton(&["worktree", "list", "--json"]).ok().json();
+    assert_eq!(trees["trees"].as_array().unwrap().len(), 1, "{trees}");
+    assert!(scratch.git(&["branch", "--list", "baton/*"]).is_empty());
+}
+
+#[test]
+fn a_new_tree_has_the_task_the_ports_and_the_name() {
+    let scratch = Scratch::workspace();
+    let ann = scratch.session("ann");
+    scratch.acts(&ann, &["task", "add", "Parse it"]).ok();
+    client(
+        &scratch,
+        "codex",
+        "pwd; env | grep -E '^(BATON|PORT)'; unset GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL; \
+         git var GIT_AUTHOR_IDENT; baton task show t1 --json; baton session list --json; exit 3",
+    );
+    let words = ["codex", "--task", "t1", "--tree", "new", "--ports", "2"];
+    let said = start(&scratch, &words);
+    assert_eq!(said.code, 3, "the client's own: {said:?}");
+    let tree = said.out.lines().next().unwrap().to_owned();
+    assert!(tree.ends_with("t1-parse-it"), "{said:?}");
+    for name in
+        ["BATON_SESSION=s", "BATON_TREE=", "BATON_BRANCH=baton/t1-parse-it", "BATON_TASK=t1"]
+    {
+        assert!(said.out.contains(name), "{name}: {said:?}");
+    }
+    assert!(said.out.contains("\nPORT=2") && said.out.contains("BATON_PORTS=2"), "{said:?}");
+    assert!(said.out.contains("@baton.invalid"), "{said:?}");
+    assert!(said.out.contains("\"state\":\"active\""), "{said:?}");
+    let listed = said.out.lines().last().unwrap();
+    let listed: Value = serde_json::from_str(listed).unwrap();
+    let seats = listed["sessions"].as_array().unwrap();
+    let codex = seats.iter().find(|seat| seat["client"] == "codex").unwrap();
+    let id = said.out.lines().find_map(|line| line.strip_prefix("BATON_TREE=")).unwrap();
+    assert_eq!(codex["tree"], id, "the session belongs to its tree: {listed}");
+    assert!(said.err.contains("left: t1 \"Parse it\", not finished"), "{said:?}");
+    assert!(said.err.contains(&format!("the tree is kept: {tree}")), "{said:?}");
+    assert!(said.err.trim_end().lines().last().unwrap().starts_with("next: "), "{said:?}");
+    assert!(Path::new(&tree).exists());
+    let task = scratch.baton(&["task", "show", "t1", "--json"]).ok().json();
+    assert!(task.to_string().contains("checkpoint"), "{task}");
+}
+
+#[test]
+fn without_a_word_the_tree_is_new_only_where_others_are_at_work() {
+    let scratch = Scratch::workspace();
+    client(&scratch, "gemini", "pwd");
+    let said = start(&scratch, &["gemini"]);
+    assert_eq!(said.out.trim(), scratch.root().canonicalize().unwrap().to_str().unwrap());
+    scratch.session("ann");
+    let said = start(&scratch, &["gemini"]);
+    assert!(said.out.contains("repo.trees/"), "{said:?}");
+    let said = start(&scratch, &["gemini", "--tree", "here"]);
+    assert_eq!(said.out.trim(), scratch.root().canonicalize().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn at_the_end_what_is_clean_is_free_and_what_is_not_waits() {
+    let scratch = Scratch::workspace();
+    let script = "baton claim src/a.rs README.md @gpu > /dev/null; echo more >> src/a.rs";
+    client(&scratch, "aider", script);
+    let said = start(&scratch, &["aider", "--json"]);
+    let left = said.json();
+    assert_eq!(left["dirty"].to_string(), "[\"src/a.rs\"]", "{said:?}");
+    let released = left["released"].to_string();
+    assert!(released.contains("README.md") && released.contains("@gpu"), "{said:?}");
+    assert!(said.err.contains("left: src/a.rs, changed and in no commit"), "{said:?}");
+    assert!(said.err.contains("next: git status"), "{said:?}");
+    let bob = scratch.session("bob");
+    scratch.acts(&bob, &["claim", "README.md", "@gpu"]).ok();
+    let held = scratch.acts(&bob, &["claim", "src/a.rs"]).refused(1);
+    assert!(held.err.contains(left["name"].as_str().unwrap()), "{held:?}");
+}
+
+#[test]
+fn a_role_is_held_by_the_kernel_and_the_client_keeps_its_own_folder() {
+    let scratch = Scratch::workspace();
+    let script = "echo x > ~/.claude/own && echo own; echo x > ~/mine; echo x > src/a.rs; \
+                  baton session whoami --json; baton commit src/a.rs -m x";
+    client(&scratch, "claude", script);
+    let said = start(&scratch, &["claude", "--role", "review"]);
+    if said.err.contains("Landlock") {
+        return eprintln!("skipped: {said:?}");
+    }
+    assert!(said.out.contains("own\n"), "{said:?}");
+    assert_eq!(said.err.matches("ermission denied").count(), 2, "{said:?}");
+    assert!(said.out.contains("\"role\":\"review\""), "{said:?}");
+    assert!(said.err.contains("this role does not commit"), "{said:?}");
+    assert!(sessions(&scratch).is_empty());
+    client(&scratch, "claude", LIKE_CLAUDE);
+    let said = start(&scratch, &["claude", "--role", "code", "--tree", "new"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let last: Value = serde_json::from_str(said.out.lines().last().unwrap()).unwrap();
+    assert_eq!(last["sessions"].as_array().unwrap().len(), 1, "one session inside too: {said:?}");
+    assert!(said.out.contains("hooked.rs") && said.out.contains("typed.rs"), "{said:?}");
+}
+
+#[test]
+fn a_client_that_is_killed_is_cleared_up_after_and_one_without_baton_ends() {
+    let scratch = Scratch::workspace();
+    client(&scratch, "codex", "baton claim src/a.rs > /dev/null; kill -9 $$");
+    let said = start(&scratch, &["codex"]);
+    assert_eq!(said.code, 137, "{said:?}");
+    assert!(said.err.contains("released src/a.rs"), "{said:?}");
+    assert!(sessions(&scratch).is_empty());
+
+    let script = "baton claim src/a.rs > /dev/null; trap 'echo ended > $OUT; exit' TERM; \
+                  touch $OUT.ready; while :; do sleep 0.05; done";
+    client(&scratch, "codex", script);
+    let mut started = command(&scratch, &["start", "codex"]);
+    let mut child = started.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("it has begun", || scratch.path("out.ready").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the client has ended", || scratch.path("out").exists());
+    let bob = scratch.session("bob");
+    scratch.acts(&bob, &["claim", "src/a.rs"]).ok();
+}
+
+#[test]
+fn the_keys_are_the_clients_and_baton_outlives_it() {
+    let scratch = Scratch::workspace();
+    let script = "baton claim src/a.rs > /dev/null; trap 'exit 5' INT; touch $OUT.ready; \
+                  while :; do sleep 0.05; done";
+    client(&scratch, "opencode", script);
+    let mut started = command(&scratch, &["start", "opencode"]);
+    started.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = started.spawn().unwrap();
+    until("it has begun", || scratch.path("out.ready").exists());
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, 5, "{said:?}");
+    assert!(said.err.contains("released src/a.rs"), "{said:?}");
+}
+
+#[test]
+fn a_handoff_is_accepted_and_continued_in_one_step() {
+    Scratch::on_each_store("", |scratch| {
+        let ann = scratch.session("ann");
+        scratch.acts(&ann, &["task", "add", "Parse it", "--paths", "src/a.rs"]).ok();
+        let made = scratch.acts(&ann, &["worktree", "new", "--task", "t1", "--json"]).ok().json();
+        let tree = made["path"].as_str().unwrap().to_owned();
+        let there = |words: &[&str]| {
+            let mut command = scratch.command(words);
+            Said::from(command.current_dir(&tree).env("BATON_SESSION", &ann).output().unwrap())
+        };
+        there(&["task", "take", "t1", "--claim"]).ok();
+        let offer = [
+            "handoff",
+            "offer",
+            "t1",
+            "--to",
+            "anyone",
+            "--state",
+            "half",
+            "--remaining",
+            "the rest",
+            "--next",
+            "write the lexer tests in src/a.rs",
+        ];
+        there(&offer).ok();
+        client(
+            scratch,
+            "codex",
+            "pwd; echo $BATON_TASK \"$@\"; baton claims --mine --json; \
+                                  baton session whoami --json",
+        );
+        let words = ["handoff", "accept", "t1", "--start", "codex", "--", "resume"];
+        let said = Said::from(command(scratch, &words).output().unwrap());
+        assert_eq!(said.code, 0, "{said:?}");
+        let mut lines = said.out.lines();
+        assert_eq!(lines.next(), Some(tree.as_str()), "{said:?}");
+        assert_eq!(lines.next(), Some("t1 resume"), "{said:?}");
+        assert!(said.out.contains("src/a.rs"), "its claims came along: {said:?}");
+        assert!(said.err.contains("left: t1 \"Parse it\", not finished"), "{said:?}");
+        // Nothing is offered any more: nothing is started.
+        let said = Said::from(command(scratch, &words).output().unwrap());
+        assert!(said.code == 1 && said.out.is_empty(), "{said:?}");
+    });
+}

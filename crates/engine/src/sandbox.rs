@@ -1,0 +1,299 @@
+//! A role that the kernel holds: a command, and every child of it, that can write only where its
+//! role may.
+//!
+//! Owns the order of things: what may be written (`folders`), a private folder (`private`), the
+//! broker outside (`broker`), and the copy of ourselves that confines itself (`kernel`) and then
+//! becomes the command. Invariant: a command is started confined or not at all, unless somebody
+//! asked for whatever the kernel can do. What a role may is said in `baton_core::roles`.
+
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+
+use baton_core::id::SessionId;
+use baton_core::roles;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::leash;
+use crate::policy;
+use crate::workspace::Workspace;
+
+mod broker;
+pub mod caller;
+mod folders;
+mod guard;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(not(target_os = "linux"))]
+mod kernel {
+    //! Without Landlock nothing is held, so nothing is started.
+    use super::{Error, Spec};
+
+    pub(super) fn supported() -> Result<(), Error> {
+        Err(Error::NotLinux)
+    }
+
+    pub(super) fn confine(_: &Spec) -> Result<bool, Error> {
+        Err(Error::NotLinux)
+    }
+}
+mod private;
+
+pub use broker::{Judge, Permit, Said};
+
+/// The hidden verb of the copy that confines itself and becomes the command.
+pub const VERB: &str = "sandbox-command";
+/// The hidden verb of a call that the broker makes for somebody inside.
+pub const CALL_VERB: &str = "sandbox-call";
+/// Where the broker is: the path of its socket, a colon, a secret.
+pub const BROKER_VARIABLE: &str = "BATON_BROKER";
+/// Set for calls that the broker makes: they act as its session, whatever they say of themselves.
+pub const BOUND_VARIABLE: &str = "BATON_BOUND";
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("only Linux can hold a role by its kernel")]
+    NotLinux,
+    #[error("this kernel has no Landlock, or an old one")]
+    NoLandlock,
+    #[error("the kernel did not take the rules: {why}")]
+    NotConfined { why: String },
+    #[error("a network namespace cannot be made: {why}")]
+    NoNamespace { why: String },
+    #[error("{path} is not UTF-8")]
+    NotText { path: PathBuf },
+    #[error("the broker of this sandbox does not answer")]
+    BrokerGone,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Sandbox(Box::new(error))
+    }
+}
+
+/// What of the network a command sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Net {
+    /// No interface is up
+    None,
+    /// Only 127.0.0.1 of its own, which nobody outside shares
+    Loopback,
+    /// The machine's network, as it is
+    #[default]
+    All,
+}
+
+/// What a role may do, as far as the kernel and the broker are asked to hold it.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// What may be written, with everything below.
+    pub writable: Vec<PathBuf>,
+    /// New entries cannot be made directly in this folder: something in it stays closed.
+    pub closed_top: Option<PathBuf>,
+    /// The session's own folder, if that is all.
+    pub scratch: Option<PathBuf>,
+    pub may: May,
+}
+
+/// What the broker does for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct May {
+    /// Changes of the tree that Baton itself makes.
+    pub write_tree: bool,
+    /// Plain `git commit` can move the branch.
+    pub move_branch: bool,
+    pub commit: bool,
+    pub land: bool,
+    pub deploy: bool,
+}
+
+/// Roles that write nothing of the tree here, although elsewhere they may write files that no folder
+/// tells from the source: the kernel knows folders.
+const NOTHING: [&str; 5] = ["orchestrator", "debug", "verify", "review", "explore"];
+
+/// What a session of a role may write in this tree.
+pub fn limits_of(
+    workspace: &mut Workspace,
+    role: &str,
+    session: &SessionId,
+) -> Result<Limits, Failure> {
+    let rules = policy::roles(workspace)?;
+    let place = &workspace.place;
+    let known = rules.role(role).unwrap_or_default();
+    let nothing = NOTHING.contains(&role) && !rules.named.contains_key(role);
+    let mut limits = match nothing {
+        true => Limits::default(),
+        false => folders::of_role(place, &roles::writable(&rules, role, session), session)?,
+    };
+    limits.may = May {
+        write_tree: !limits.writable.is_empty() && limits.scratch.is_none(),
+        move_branch: limits.may.move_branch,
+        commit: known.commit && !nothing,
+        land: known.land,
+        deploy: known.deploy,
+    };
+    Ok(limits)
+}
+
+/// What the copy of ourselves is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    writable: Vec<PathBuf>,
+    net: Net,
+    best_effort: bool,
+    /// Our own process: when it ends, so does the command.
+    runner: u32,
+}
+
+/// What is wanted of a sandbox.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    pub limits: Limits,
+    pub net: Net,
+    pub best_effort: bool,
+    /// As which session the broker acts.
+    pub credential: &'a str,
+    pub judge: Arc<dyn Judge>,
+}
+
+/// A sandbox that is ready for its command.
+pub struct Sandbox {
+    private: private::Private,
+    broker: broker::Broker,
+    guard: Arc<guard::Guard>,
+    limits: Limits,
+    spec: Spec,
+    session: String,
+}
+
+impl std::fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sandbox").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// Whether this kernel can hold a role.
+pub fn supported() -> Result<(), Failure> {
+    Ok(kernel::supported()?)
+}
+
+impl Sandbox {
+    pub fn prepare(workspace: &Workspace, wanted: Wanted<'_>) -> Result<Self, Failure> {
+        if !wanted.best_effort {
+            supported()?;
+        } else if cfg!(not(target_os = "linux")) {
+            return Err(Error::NotLinux.into());
+        }
+        let place = &workspace.place;
+        let private = private::Private::make()?;
+        let mut writable = wanted.limits.writable.clone();
+        writable.push(private.temporary());
+        let guard = Arc::new(guard::Guard::of(place));
+        let bound = broker::Bound {
+            credential: wanted.credential.to_owned(),
+            root: place.root.clone(),
+            repository: folders::whole_repository(place, &private.temporary()),
+            temporary: private.temporary(),
+            best_effort: wanted.best_effort,
+            guard: Arc::clone(&guard),
+            judge: wanted.judge,
+        };
+        let broker = broker::Broker::open(&private.socket(), bound)?;
+        let runner = std::process::id();
+        let spec = Spec { writable, net: wanted.net, best_effort: wanted.best_effort, runner };
+        let session = wanted.credential.split('.').next().unwrap_or_default().to_owned();
+        Ok(Self { private, broker, guard, limits: wanted.limits, spec, session })
+    }
+
+    /// The command, through a copy of ourselves that confines itself and then becomes it.
+    pub fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
+        let spec = serde_json::to_string(&self.spec);
+        let not_text = || Error::NotText { path: self.private.temporary() };
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(VERB).arg(spec.map_err(|_| not_text())?).arg("--").args(words);
+        for name in ["BATON_PERSON_TOKEN_FILE", "BATON_AGENT", BOUND_VARIABLE] {
+            command.env_remove(name);
+        }
+        command.env("TMPDIR", self.private.temporary()).env(BROKER_VARIABLE, self.broker.address());
+        // Its public half: enough to know who one is, never enough to act as it elsewhere.
+        command.env("BATON_SESSION", &self.session);
+        if let Some(folder) = &self.limits.scratch {
+            command.env("BATON_SCRATCH", folder);
+        }
+        Ok(command)
+    }
+
+    /// The command has ended: nobody is served any more. Answers which files of the tree's git
+    /// folder it had changed and were put back.
+    pub fn close(self) -> Vec<PathBuf> {
+        self.broker.close();
+        self.guard.hold();
+        self.guard.put_back()
+    }
+}
+
+/// Confines this process for good. Answers whether the kernel took every rule; without
+/// `best_effort` it took them all.
+pub fn confine(spec: &str) -> Result<(Spec, bool), Failure> {
+    let bad = |error: serde_json::Error| Error::NotConfined { why: error.to_string() };
+    let spec: Spec = serde_json::from_str(spec).map_err(bad)?;
+    let whole = kernel::confine(&spec)?;
+    Ok((spec, whole))
+}
+
+/// Becomes the command, whose life is tied to the sandbox's. Returns only if that cannot be, with
+/// what a shell would answer.
+#[must_use]
+pub fn become_command(spec: &Spec, words: &[OsString]) -> (u8, Option<std::io::Error>) {
+    crate::once::child::become_tied(spec.runner, Signal::TERM, words)
+}
+
+/// A call for somebody inside: without the terminal, so that it is nobody's word but the
+/// session's, and confined to the repository where it runs code of the tree.
+#[must_use]
+pub fn become_call(runner: u32, words: &[OsString]) -> (u8, Option<std::io::Error>) {
+    if let Err(error) = rustix::process::setsid() {
+        return (126, Some(error.into()));
+    }
+    let mut whole = vec![OsString::from("/proc/self/exe")];
+    whole.extend_from_slice(words);
+    crate::once::child::become_tied(runner, Signal::KILL, &whole)
+}
+
+/// Whoever wants a command in the foreground to end.
+pub trait Door {
+    fn end_descriptors(&self) -> [BorrowedFd<'_>; 2];
+    /// Somebody wants this very process to end, and not by the terminal, which the command hears.
+    fn end_wanted(&mut self) -> bool;
+}
+
+/// Waits for a command in the foreground; a wish to end is passed on to it. Its exit code, as a
+/// shell counts it.
+pub fn attend(child: &mut Child, door: &mut dyn Door) -> u8 {
+    loop {
+        match leash::wait_long(child, &door.end_descriptors()) {
+            leash::Waited::Ended(code) => return code,
+            leash::Waited::Late => {}
+            leash::Waited::Woken => {
+                if door.end_wanted() {
+                    // It may have ended in this very moment; then there is nobody to tell.
+                    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+                }
+            }
+        }
+    }
+}
+
+/// The folder of a call, if it lies in the tree; its root otherwise.
+fn inside(root: &Path, folder: &Path) -> PathBuf {
+    match folder.canonicalize() {
+        Ok(found) if found.starts_with(root) && found.is_dir() => found,
+        _ => root.to_owned(),
+    }
+}

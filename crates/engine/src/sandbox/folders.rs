@@ -1,0 +1,178 @@
+//! Which folders a role with a tree may write.
+//!
+//! Owns the shape of the answer for Landlock, which opens a folder with everything below and can
+//! close nothing in it again: around what stays closed, its neighbours are opened one by one.
+//! Invariant: the store, the repository's `config`, `hooks`, `info` and `refs` of others, and other
+//! working trees are below nothing that is answered here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use baton_core::id::SessionId;
+use baton_core::pattern::Kind;
+use baton_core::resource::Resource;
+use baton_core::roles::{self, Writable};
+
+use super::Limits;
+use crate::failure::Failure;
+use crate::place::{GitDirs, Place, TreeKind};
+
+/// A folder with more entries is opened no further: its neighbours stay closed.
+const ENTRIES_MAX: usize = 4_096;
+/// Where most branches are: a folder that nobody has for itself.
+const BRANCHES: &str = "refs/heads";
+
+/// The whole tree, and what of git's folder is its own.
+pub(super) fn of_tree(place: &Place) -> Limits {
+    let mut limits = Limits::default();
+    let closed = closed(place);
+    open(&place.root, &closed, &mut limits.writable);
+    if !limits.writable.contains(&place.root) {
+        limits.closed_top = Some(place.root.clone());
+    }
+    git_parts(place, &mut limits);
+    limits
+}
+
+/// What of git's folder is the tree's own.
+fn git_parts(place: &Place, limits: &mut Limits) {
+    let Some(git) = &place.git else { return };
+    limits.writable.push(git.common_dir.join("objects"));
+    if matches!(place.tree_kind, TreeKind::Linked { .. }) {
+        limits.writable.push(git.git_dir.clone());
+        if let Some(folders) = own_references(place, git) {
+            limits.writable.extend(folders);
+            limits.may.move_branch = true;
+        }
+    }
+}
+
+/// Everything of the repository that a commit may touch: what the broker's own calls may write.
+pub(super) fn whole_repository(place: &Place, temporary: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![place.root.clone(), place.store.clone(), temporary.to_owned()];
+    folders.extend(place.git.iter().map(|git| git.common_dir.clone()));
+    folders
+}
+
+/// What a role may write, as folders. Patterns that are no plain folders or files (`**/tests/`) cannot
+/// be said so: then it is the tree, and the other doors hold the rest.
+pub(super) fn of_role(
+    place: &Place,
+    writable: &Writable,
+    session: &SessionId,
+) -> Result<Limits, Failure> {
+    let Some(only) = &writable.only else { return Ok(of_tree(place)) };
+    let own = place.root.join(roles::scratch_folder(session));
+    let plain: Option<Vec<PathBuf>> = only.iter().map(|part| plain(place, part)).collect();
+    match plain {
+        None => Ok(of_tree(place)),
+        Some(paths) if paths.is_empty() => Ok(Limits::default()),
+        Some(paths) if paths.len() == 1 && paths[0] == own => {
+            make_own(place, &own)?;
+            Ok(Limits { writable: vec![own.clone()], scratch: Some(own), ..Limits::default() })
+        }
+        Some(paths) => {
+            let mut limits = Limits::default();
+            let closed = closed(place);
+            for path in
+                paths.iter().filter(|path| path.canonicalize().is_ok_and(|one| one == **path))
+            {
+                open(path, &closed, &mut limits.writable);
+            }
+            git_parts(place, &mut limits);
+            Ok(limits)
+        }
+    }
+}
+
+/// The folder or file that a resource is, if it is one.
+fn plain(place: &Place, resource: &Resource) -> Option<PathBuf> {
+    match resource {
+        Resource::Path(pattern) if pattern.kind() != Kind::Glob => {
+            Some(place.root.join(pattern.text().trim_end_matches('/')))
+        }
+        _ => None,
+    }
+}
+
+/// A session's own folder, which git does not see.
+fn make_own(place: &Place, folder: &Path) -> Result<(), Failure> {
+    let cannot = |source| {
+        let (doing, path) = ("cannot make the scratch folder", folder.to_owned());
+        Failure::File { doing, path, source }
+    };
+    fs::create_dir_all(folder).map_err(cannot)?;
+    if folder.canonicalize().map_err(cannot)? != folder {
+        return Err(cannot(std::io::Error::other("a link leads somewhere else")));
+    }
+    let ignore = place.root.join(roles::SCRATCH).join(".gitignore");
+    if fs::symlink_metadata(&ignore).is_err() {
+        fs::write(&ignore, "*\n").map_err(cannot)?;
+    }
+    Ok(())
+}
+
+/// What must stay closed, wherever it lies.
+fn closed(place: &Place) -> Vec<PathBuf> {
+    let mut closed = vec![place.store.clone()];
+    if let Some(git) = &place.git {
+        closed.push(git.common_dir.clone());
+        let trees = fs::read_dir(git.common_dir.join("worktrees"));
+        for admin in trees.into_iter().flatten().flatten() {
+            let file = fs::read_to_string(admin.path().join("gitdir")).unwrap_or_default();
+            let root =
+                Path::new(file.trim_end()).parent().and_then(|root| root.canonicalize().ok());
+            closed.extend(root.filter(|root| *root != place.root));
+        }
+    }
+    closed
+}
+
+/// Opens a folder as far as nothing closed lies in it. Links are left out: what they mean may lie
+/// anywhere.
+fn open(folder: &Path, closed: &[PathBuf], opened: &mut Vec<PathBuf>) {
+    if closed.iter().any(|one| folder.starts_with(one)) {
+        return;
+    }
+    if !closed.iter().any(|one| one.starts_with(folder)) {
+        opened.push(folder.to_owned());
+        return;
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX);
+    for entry in entries {
+        let link = entry.file_type().map_or(true, |kind| kind.is_symlink());
+        if !link {
+            open(&entry.path(), closed, opened);
+        }
+    }
+}
+
+/// The folders of the branch's reference and log, if no other branch is in them: git makes a lock
+/// beside a reference and renames it, so whoever may move one may move its neighbours.
+fn own_references(place: &Place, git: &GitDirs) -> Option<[PathBuf; 2]> {
+    let branch = place.stand().0?;
+    let folder = branch.rsplit_once('/')?.0;
+    let depth = folder.strip_prefix(BRANCHES)?.split('/').filter(|part| !part.is_empty()).count();
+    // One folder deep is where everybody's are: `baton/…`, `feature/…`.
+    if depth < 2 {
+        return None;
+    }
+    let references = git.common_dir.join(folder);
+    let packed = fs::read_to_string(git.common_dir.join("packed-refs")).unwrap_or_default();
+    let alone = |name: &str| !name.starts_with(&format!("{folder}/")) || name == branch;
+    let packed_alone =
+        packed.lines().filter_map(|line| line.split_once(' ')).all(|(_, name)| alone(name.trim()));
+    let name = branch.rsplit_once('/')?.1;
+    let loose_alone = fs::read_dir(&references)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .all(|entry| entry.file_name() == name);
+    if !packed_alone || !loose_alone {
+        return None;
+    }
+    let logs = git.common_dir.join("logs").join(folder);
+    fs::create_dir_all(&references).ok()?;
+    fs::create_dir_all(&logs).ok()?;
+    Some([references, logs])
+}

@@ -1,0 +1,325 @@
+//! Starting a client: a session, perhaps a tree and a task, before it runs; and its end.
+//!
+//! Owns the order, and that whatever is refused leaves nothing behind: no session, no tree, no
+//! task. At the end what is known is saved, what has no uncommitted change is let go, and the rest
+//! waits for its return. `clients` knows the clients themselves.
+
+use std::path::{Path, PathBuf};
+
+use baton_core::claim::{self, Claim};
+use baton_core::claims::letting_go::{self, Target, Which};
+use baton_core::context::{Actor, Observed};
+use baton_core::launches;
+use baton_core::pattern::Kind;
+use baton_core::resource::Resource;
+use baton_core::sessions::GRACE;
+use baton_core::time::Moment;
+use baton_core::trees::Made;
+use baton_core::view::scan;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::api::{self, handoffs};
+use crate::doors::stop;
+use crate::failure::Failure;
+use crate::handing::{self, Received};
+use crate::place::{GitDirs, Place};
+use crate::sessions::{self, Credentials, SeatState};
+use crate::sighting::files::tree_root;
+use crate::sighting::left_by;
+use crate::tasking;
+use crate::tasking::showing::ListedTask;
+use crate::trees::making::{self, ENVIRONMENT_FILE};
+use crate::trees::{Door, removing};
+use crate::user_config;
+use crate::whoami::{self, Hints};
+use crate::workspace::Workspace;
+
+pub mod clients;
+
+pub use clients::{Client, NAMES};
+
+/// Set for the client: whoever started it ends its session.
+pub const VARIABLE: &str = "BATON_LAUNCHED";
+/// No session has more.
+const CLAIMS_MAX: u32 = 10_000;
+/// Larger files of variables are not ours.
+const ENVIRONMENT_BYTES_MAX: u64 = 64 * 1024;
+
+/// Which tree the client works in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Tree {
+    /// A new one with a branch of its own
+    New,
+    /// The one around this folder
+    Here,
+}
+
+/// What is to be started.
+#[derive(Clone, Debug)]
+pub struct Wish<'a> {
+    pub client: &'static Client,
+    /// Who starts it: a session gives no role that is wider than its own.
+    pub starter: Actor,
+    pub role: Option<&'a str>,
+    pub task: Option<&'a str>,
+    /// Not said: a new one when others are at work here, otherwise here.
+    pub tree: Option<Tree>,
+    pub ports: u16,
+}
+
+/// A session that waits for its client.
+#[derive(Debug)]
+pub struct Begun {
+    /// In the tree of the work.
+    pub workspace: Workspace,
+    pub actor: Actor,
+    pub credentials: Credentials,
+    /// The folder the client is to run in.
+    pub folder: PathBuf,
+    pub made: Option<Made>,
+    /// What it took over, when it goes on with somebody's work.
+    pub received: Option<Box<Received>>,
+    pub environment: Vec<(String, String)>,
+}
+
+/// What a client left when it ended.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Leftovers {
+    pub session: String,
+    pub name: String,
+    /// The client's exit code, as a shell counts it.
+    pub exit_code: u8,
+    pub released: Vec<Resource>,
+    /// Held, changed and in no commit.
+    pub dirty: Vec<Resource>,
+    /// Active, and neither reported nor offered to anybody.
+    pub tasks: Vec<ListedTask>,
+    /// What is left waits so long for its return.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Moment>,
+    /// The tree that was made for it, which is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+}
+
+/// Whether other agents are at work in the tree around here.
+pub fn others_at_work(workspace: &mut Workspace) -> Result<bool, Failure> {
+    let tree = workspace.tree.0.clone();
+    let seats = sessions::list(workspace, false)?.sessions;
+    Ok(seats.iter().any(|seat| seat.tree == tree && !seat.person && seat.state == SeatState::Live))
+}
+
+/// Begins everything that comes before the client, or nothing.
+pub fn begin(
+    mut workspace: Workspace,
+    cwd: &Path,
+    wish: &Wish<'_>,
+    door: &mut dyn Door,
+) -> Result<Begun, Failure> {
+    let others = others_at_work(&mut workspace)?;
+    let git = workspace.place.git.is_some();
+    let tree = wish.tree.unwrap_or(if others && git { Tree::New } else { Tree::Here });
+    let (credentials, actor) = session(&mut workspace, wish)?;
+    let made = match tree {
+        Tree::Here => None,
+        Tree::New => {
+            let wanted = api::trees::New {
+                task: wish.task.map(str::to_owned),
+                ports: wish.ports,
+                ..api::trees::New::default()
+            };
+            match making::new(&mut workspace, &actor, cwd, &wanted, None, door) {
+                Ok(made) => Some(made),
+                Err(failure) => return Err(undone(workspace, &actor, None, failure)),
+            }
+        }
+    };
+    let folder = match &made {
+        Some(made) => PathBuf::from(&made.tree.path),
+        None => cwd.to_owned(),
+    };
+    match in_tree(&folder, &credentials, wish) {
+        Ok((there, actor)) => {
+            let environment = environment(&there.place, wish.task);
+            let received = None;
+            Ok(Begun { workspace: there, actor, credentials, folder, made, received, environment })
+        }
+        Err(failure) => Err(undone(workspace, &actor, made.as_ref(), failure)),
+    }
+}
+
+/// Begins a session in the tree of a handoff and takes over what is offered, or does nothing.
+pub fn begin_with_handoff(
+    mut workspace: Workspace,
+    accept: &handoffs::Accept,
+    wish: &Wish<'_>,
+) -> Result<Begun, Failure> {
+    let tree = handing::tree_of(&mut workspace, &accept.handoff)?;
+    let folder = tree.and_then(|tree| tree_root(&workspace, &tree));
+    let folder = folder.unwrap_or_else(|| workspace.place.root.clone());
+    let mut there = open(&folder)?;
+    let (credentials, actor) = session(&mut there, wish)?;
+    match handing::accept(&mut there, &actor, accept, None) {
+        Ok(received) => {
+            let task = received.accepted.task.to_string();
+            let environment = environment(&there.place, Some(&task));
+            let received = Some(Box::new(received));
+            let (workspace, made) = (there, None);
+            Ok(Begun { workspace, actor, credentials, folder, made, received, environment })
+        }
+        Err(failure) => Err(undone(there, &actor, None, failure)),
+    }
+}
+
+fn open(folder: &Path) -> Result<Workspace, Failure> {
+    let place = Place::find(folder)?;
+    let address = user_config::address_for(&place)?;
+    Workspace::open_at(place, address.as_deref())
+}
+
+/// Lives as long as this process, which outlives the client.
+fn session(workspace: &mut Workspace, wish: &Wish<'_>) -> Result<(Credentials, Actor), Failure> {
+    let wanted = api::SessionStart {
+        client: Some(wish.client.name.to_owned()),
+        role: wish.role.map(str::to_owned),
+        pid: Some(std::process::id()),
+        ..api::SessionStart::default()
+    };
+    let starter = Actor { tree: Some(workspace.tree.clone()), ..wish.starter.clone() };
+    let credentials = sessions::start(workspace, &starter, &wanted, None)?;
+    let actor = acting(workspace, &credentials)?;
+    Ok((credentials, actor))
+}
+
+fn acting(workspace: &mut Workspace, credentials: &Credentials) -> Result<Actor, Failure> {
+    let environment = Some(credentials.credential.clone());
+    let actor = whoami::actor(workspace, &Hints { environment, ..Hints::default() })?;
+    // Whatever a session of an agent does is not a person's word.
+    Ok(Actor { person: false, ..actor })
+}
+
+/// The session in its tree, with its task.
+fn in_tree(
+    folder: &Path,
+    credentials: &Credentials,
+    wish: &Wish<'_>,
+) -> Result<(Workspace, Actor), Failure> {
+    let mut there = open(folder)?;
+    let actor = acting(&mut there, credentials)?;
+    if let Some(task) = wish.task {
+        let wanted = api::tasks::Take {
+            task: Some(task.to_owned()),
+            count: 1,
+            ..api::tasks::Take::default()
+        };
+        tasking::take(&mut there, &actor, &wanted, None)?;
+    }
+    let tree = there.tree.clone();
+    there.decide(&actor, Observed::default(), |view, context| {
+        launches::settle(view, &tree, context)
+    })?;
+    Ok((there, actor))
+}
+
+/// Takes back what was begun, and gives the reason on.
+fn undone(
+    mut workspace: Workspace,
+    actor: &Actor,
+    made: Option<&Made>,
+    failure: Failure,
+) -> Failure {
+    if let Some(made) = made {
+        let root = workspace.place.root.clone();
+        let wanted = api::trees::Remove { which: made.tree.path.clone(), force: false };
+        // What cannot be removed is kept, and `worktree list` shows it.
+        let _ = removing::remove(&mut workspace, actor, &root, &wanted, None);
+    }
+    let _ = sessions::end(&mut workspace, actor, &api::SessionEnd::default(), None);
+    failure
+}
+
+/// What the tree's own file of variables says, and the task.
+fn environment(place: &Place, task: Option<&str>) -> Vec<(String, String)> {
+    let mut variables = place.git.as_ref().map_or_else(Vec::new, of_tree);
+    if let Some(task) = task {
+        variables.retain(|(name, _)| name != "BATON_TASK");
+        variables.push(("BATON_TASK".to_owned(), task.to_owned()));
+    }
+    variables
+}
+
+fn of_tree(git: &GitDirs) -> Vec<(String, String)> {
+    let file = git.git_dir.join(ENVIRONMENT_FILE);
+    let small = std::fs::metadata(&file).is_ok_and(|file| file.len() <= ENVIRONMENT_BYTES_MAX);
+    let text =
+        if small { std::fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
+    text.lines().filter_map(variable).collect()
+}
+
+/// `export NAME='value'`, as the making of a tree writes it.
+fn variable(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.strip_prefix("export ")?.split_once('=')?;
+    let value = value.strip_prefix('\'')?.strip_suffix('\'')?.replace("'\\''", "'");
+    Some((name.to_owned(), value))
+}
+
+/// The client has ended: saves what is known, lets go of what is done with, and says what is left.
+pub fn finish(begun: &mut Begun, exit_code: u8) -> Result<Leftovers, Failure> {
+    let Begun { workspace, actor, credentials, made, .. } = begun;
+    let mut left = Leftovers {
+        session: credentials.session.to_string(),
+        name: credentials.name.clone(),
+        exit_code,
+        tree: made.as_ref().map(|made| made.tree.path.clone()),
+        ..Leftovers::default()
+    };
+    match handing::checkpoint(workspace, actor, &handoffs::Checkpoint::default(), None) {
+        // Without work there is nothing to save.
+        Ok(_) | Err(Failure::Refused(_)) => {}
+        Err(other) => return Err(other),
+    }
+    let found = stop::look(workspace, actor)?;
+    (left.dirty, left.tasks) = (found.dirty, found.tasks);
+    left.released = release_clean(workspace, actor, &left)?;
+    let waits = !(left.dirty.is_empty() && left.tasks.is_empty());
+    let wanted = api::SessionEnd { grace: waits.then_some(GRACE), ..api::SessionEnd::default() };
+    let ended = sessions::end(workspace, actor, &wanted, None)?;
+    left.waits_until = ended.grace_until;
+    left.released.extend(ended.released);
+    Ok(left)
+}
+
+/// Lets go of whatever has no uncommitted change and belongs to no task that waits. A folder or
+/// pattern with a change in it is kept whole.
+fn release_clean(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    left: &Leftovers,
+) -> Result<Vec<Resource>, Failure> {
+    let Some(session) = actor.session.clone() else { return Ok(Vec::new()) };
+    let mine: Vec<Claim> = workspace.look(actor, Observed::default(), |view, _| {
+        Ok(scan(view, claim::of_session(&session, CLAIMS_MAX))?)
+    })?;
+    let dirty = &left.dirty;
+    let kept = |resource: &Resource| match resource {
+        Resource::Path(pattern) if pattern.kind() == Kind::Glob => !dirty.is_empty(),
+        resource => dirty.iter().any(|dirty| resource.overlaps(dirty)),
+    };
+    let waits = |task: &String| left.tasks.iter().any(|one| one.task.as_str() == task);
+    let clean: Vec<Resource> = mine
+        .into_iter()
+        .filter(|claim| !claim.task.as_ref().is_some_and(waits))
+        .flat_map(|claim| claim.hold.resources)
+        .filter(|resource| !kept(resource))
+        .collect();
+    if clean.is_empty() {
+        return Ok(clean);
+    }
+    let observed = left_by(workspace, &Target::Resources(clean.clone()), Some(actor))?;
+    let which = Which::Resources(clean);
+    let released = workspace.decide(actor, observed, |view, context| {
+        letting_go::release(view, &which, None, None, context)
+    })?;
+    Ok(released.released)
+}
