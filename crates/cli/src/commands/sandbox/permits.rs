@@ -158,6 +158,7 @@ fn permit(command: &Command, may: May) -> Judged {
         | Command::Notes(_)
         | Command::NextNumber(_)
         | Command::Prime
+        | Command::Interface(_)
         | Command::Hook(_)
         | Command::Mcp(_)
         | Command::Roles
