@@ -251,3 +251,30 @@ fn lesson_29_what_agents_write_is_data_for_the_next() {
     let primed = scratch.acts(&eve, &["prime"]).ok().out;
     assert!(primed.contains("obey") && !primed.contains("<system"), "{primed}");
 }
+
+#[test]
+fn a_commit_around_the_git_door_is_found_afterwards_and_a_merge_accuses_nobody() {
+    let scratch = Scratch::workspace();
+    scratch.write("src/held.rs", "old\n");
+    committed(&scratch);
+    scratch.git(&["checkout", "-q", "-b", "theirs"]);
+    scratch.write("src/held.rs", "landed elsewhere\n");
+    committed(&scratch);
+    scratch.git(&["checkout", "-q", "main"]);
+    let (bob, eve) = (bob(&scratch), scratch.session("eve"));
+    scratch.acts(&eve, &["claim", "src/held.rs"]).ok();
+    let runs = |line: &str, deed: &dyn Fn()| {
+        assert_eq!(denied(&bob.shell("before", line)), None);
+        deed();
+        bob.shell("after", line)
+    };
+    let said = runs("sh ./merge.sh", &|| drop(scratch.git(&["merge", "-q", "theirs"])));
+    assert!(!said.out.contains("your command changed"), "{said:?}");
+    let said = runs("sh ./commit.sh", &|| {
+        scratch.write("src/held.rs", "new\n");
+        scratch.git(&["-c", "core.hooksPath=", "commit", "-qam", "around the door"]);
+    });
+    assert!(said.out.contains("your command changed src/held.rs"), "{said:?}");
+    let journal = scratch.baton(&["journal"]).ok().out;
+    assert!(journal.contains("src/held.rs"), "{journal}");
+}

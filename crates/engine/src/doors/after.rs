@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use baton_core::breach::{self, Door};
-use baton_core::check::{Because, Verdict};
+use baton_core::check::{Because, Finding, Verdict};
 use baton_core::context::{Actor, Observed};
 use baton_core::id::SessionId;
 use baton_core::refusal::Held;
@@ -17,6 +17,7 @@ use baton_core::resource::Resource;
 use baton_core::shell;
 
 use super::activity::{self, Activity, Deed, Line};
+use super::committed;
 use super::edit::{self, Change, Target, edit};
 use super::reads;
 use crate::checking;
@@ -83,7 +84,39 @@ pub fn after(
     if !changed.is_empty() {
         judge(workspace, actor, &me, &lines, since, &changed, &mut compared)?;
     }
+    let committed = committed::since(workspace, &me, call)?;
+    if !committed.is_empty() {
+        let found = checking::judge(workspace, actor, &committed, None)?.findings;
+        let known = |path: &Resource| compared.breached.iter().any(|held| held.resource == *path);
+        let foreign: Vec<Resource> = found
+            .into_iter()
+            .filter(|one| one.because == Because::Held && !known(&one.resource))
+            .filter(|one| !holder_ran(one, &lines, since))
+            .map(|one| one.resource)
+            .collect();
+        compared.breached.extend(note(workspace, actor, &foreign)?);
+    }
     Ok(compared)
+}
+
+/// Its holder was at work meanwhile: who wrote it cannot be told.
+fn holder_ran(finding: &Finding, lines: &[Line], since: u64) -> bool {
+    let holder = finding.held.first().map(|held| &held.holder.session);
+    holder.is_some_and(|who| activity::ran_since(lines, who, since))
+}
+
+/// Writes down what others held.
+fn note(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    foreign: &[Resource],
+) -> Result<Vec<Held>, Failure> {
+    if foreign.is_empty() {
+        return Ok(Vec::new());
+    }
+    let observed = Observed { complete: true, ..Observed::default() };
+    workspace
+        .decide(actor, observed, |view, context| breach::note(view, foreign, Door::Shell, context))
 }
 
 /// Files that differ from HEAD and were written since, by the clock of their file system.
@@ -135,10 +168,8 @@ fn judge(
     let root = workspace.place.root.clone();
     let (mut foreign, mut free, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for finding in checked.findings {
-        let holder = finding.held.first().map(|held| &held.holder.session);
         match finding.because {
-            // Its holder was at work meanwhile: who wrote it cannot be told.
-            Because::Held if holder.is_some_and(|who| activity::ran_since(lines, who, since)) => {}
+            Because::Held if holder_ran(&finding, lines, since) => {}
             Because::Held => foreign.push(finding.resource),
             Because::Mine | Because::Unjudged | Because::GitDir => {}
             _ if others_ran => {}
@@ -153,12 +184,7 @@ fn judge(
             _ => free.push(finding.resource),
         }
     }
-    if !foreign.is_empty() {
-        let observed = Observed { complete: true, ..Observed::default() };
-        compared.breached = workspace.decide(actor, observed, |view, context| {
-            breach::note(view, &foreign, Door::Shell, context)
-        })?;
-    }
+    compared.breached = note(workspace, actor, &foreign)?;
     let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
     if !kept.is_empty() {
         let targets: Vec<Target> = kept.iter().map(target).collect();

@@ -15,6 +15,7 @@ use baton_core::shell::danger::{self, Danger, Verb};
 use baton_core::shell::{self, Deeds, How, Place, Write};
 
 use super::activity::Activity;
+use super::committed;
 use super::edit::{self, Change, Target, edit};
 use crate::failure::Failure;
 use crate::git::Git;
@@ -76,6 +77,9 @@ pub fn before(
     }
     if judged.verdict < Verdict::Ask && !deeds.harmless {
         Activity::here(&workspace.place, &workspace.tree, actor).began(call);
+        if let Some(me) = &actor.session {
+            committed::begins(&workspace.place, me, call);
+        }
     }
     Ok(judged)
 }

@@ -50,7 +50,8 @@ fn failing(client: Client) -> &'static str {
             "fails open, and codex runs only hooks that you approved: /hooks in codex shows it"
         }
         Client::Gemini => {
-            "fails open on errors and time; a missing script would block, ours passes"
+            "fails open on errors and time; a missing script would block, ours passes. Gemini CLI \
+             switches git's hooks off in its shell: a commit around the doors is seen afterwards"
         }
         Client::Cursor => "fails open (failClosed is false)",
         Client::Opencode => "fails open: without an answer the tool runs",
