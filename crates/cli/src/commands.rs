@@ -94,10 +94,7 @@ pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
         Command::Mcp(wanted) => mcp::run(common, &wanted),
         Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
-        Command::Sync(wanted) => match wanted.pull {
-            true => sync::run(&mut Desk::open_to_act(common)?, &wanted),
-            false => sync::run(&mut Desk::open(common)?, &wanted),
-        },
+        Command::Sync(wanted) => sync::run(common, &wanted),
         Command::Land(wanted) => queue::land(&mut Desk::open_to_act(common)?, &wanted),
         Command::Queue(wanted) => queue::run(common, &wanted),
         Command::Conflicts(wanted) => conflicts::run(common, &wanted),
@@ -126,14 +123,16 @@ pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
         Command::Reference(wanted) => reference::run(&wanted),
         Command::GitHook(wanted) => git_door::run(common, &wanted),
         Command::Doctor => doctor::run(common),
-        Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut CommandLine::command(), "baton", &mut text);
-            desk::print(&String::from_utf8_lossy(&text));
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions { shell } => completions(shell),
         Command::Man => manual(),
     }
+}
+
+fn completions(shell: clap_complete::Shell) -> Outcome {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "baton", &mut text);
+    desk::print(&String::from_utf8_lossy(&text));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn manual() -> Outcome {

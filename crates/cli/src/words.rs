@@ -112,15 +112,12 @@ impl From<Failure> for Problem {
             Failure::Archive(error) => archive_words(error),
             Failure::Export(error) => export_words(error),
             Failure::Sandbox(error) => sandboxes::of(error),
-            Failure::Config { path, line, detail } => (
-                "bad_config",
-                match line {
-                    Some(line) => format!("{}:{line}: {}", path.display(), shown(detail)),
-                    None => format!("{}: {}", path.display(), shown(detail)),
-                },
-                format!("mend {} and run baton init again", path.display()),
-                json!({}),
-            ),
+            Failure::Config { path, line, detail } => {
+                let at = line.map(|line| format!(":{line}")).unwrap_or_default();
+                let (path, next) = (path.display(), "and run baton init again");
+                let message = format!("{path}{at}: {}", shown(detail));
+                ("bad_config", message, format!("mend {path} {next}"), json!({}))
+            }
             Failure::Malformed { .. }
             | Failure::DoesNotApply { .. }
             | Failure::NoSuchCheck { .. } => work_words(&failure),

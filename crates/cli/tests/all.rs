@@ -44,6 +44,7 @@ mod hooks;
 mod import;
 #[cfg(test)]
 mod init;
+#[cfg(test)]
 mod interfaces;
 #[cfg(test)]
 mod journal;

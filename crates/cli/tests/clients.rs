@@ -84,8 +84,8 @@ fn run(scenario: &[&str], clients: &[&str]) -> Option<Left> {
     Some(left)
 }
 
-/// A held file is not written, a free one is claimed and written, by tool, shell and MCP alike as one
-/// session; and what goes around the doors is caught behind them.
+/// A held file is not written, a free one is claimed and written, by tool, shell and MCP alike as
+/// one session; and what goes around the doors is caught behind them.
 fn guarded(client: &str) {
     let Some(left) = run(&["probe.sh", client], &[client]) else { return };
     assert_eq!(left.text("proj/held.txt"), "old content\n", "{}", left.all());
@@ -97,8 +97,8 @@ fn guarded(client: &str) {
     assert_eq!(left.holder("shell.txt").as_ref(), Some(&agent), "{}", left.all());
     assert_eq!(left.holder("@console/one").as_ref(), Some(&agent), "one session: {}", left.all());
     assert_ne!(left.holder("held.txt"), Some(agent));
-    // Around the doors: the write stands in the journal, and its agent is told. The commit is refused
-    // by git's own door, but where the client switches git's hooks off, as Gemini CLI does.
+    // Around the doors: the write stands in the journal, and its agent is told. The commit is
+    // refused by git's own door, but where the client switches git's hooks off, as Gemini CLI does.
     assert!(left.text("journal.json").contains("hold_breached"), "{}", left.all());
     assert!(shown.contains("your command changed other.txt"), "{}", left.all());
     if client != "gemini" {

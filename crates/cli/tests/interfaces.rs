@@ -68,7 +68,7 @@ impl Agent<'_> {
         let mut command = std::process::Command::new("bash");
         self.scratch.clean(&mut command);
         command.current_dir(self.scratch.root()).args(["-c", line]);
-        assert!(command.status().unwrap().success(), "{line}");
+        assert!(command.status().is_ok_and(|status| status.success()), "{line}");
         self.tool("PostToolUse", "Bash", &input)
     }
 }

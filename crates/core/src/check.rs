@@ -161,21 +161,21 @@ fn judge(
     if own.is_some() {
         return Ok(mine(Because::Mine));
     }
-    match rule {
-        Rule::Human if !context.actor.person => {
-            return Ok(finding(Verdict::Ask, Because::NeedsPerson, Vec::new()));
-        }
-        Rule::Require => {
-            let verdict = if context.actor.person { Verdict::Warn } else { Verdict::Deny };
-            return Ok(finding(verdict, Because::ClaimFirst, Vec::new()));
-        }
-        _ => {}
-    }
     let others = elsewhere(scene, &hold, context);
-    Ok(match others.is_empty() {
-        true => finding(Verdict::Allow, Because::Free, others),
-        false => finding(Verdict::Warn, Because::HeldElsewhere, others),
-    })
+    let (verdict, because) = of_the_free(rule, context.actor.person, others.is_empty());
+    let held = if because == Because::HeldElsewhere { others } else { Vec::new() };
+    Ok(finding(verdict, because, held))
+}
+
+/// What the zone says of a file that nobody holds here.
+fn of_the_free(rule: Rule, person: bool, nowhere_held: bool) -> (Verdict, Because) {
+    match rule {
+        Rule::Human if !person => (Verdict::Ask, Because::NeedsPerson),
+        Rule::Require if person => (Verdict::Warn, Because::ClaimFirst),
+        Rule::Require => (Verdict::Deny, Because::ClaimFirst),
+        _ if nowhere_held => (Verdict::Allow, Because::Free),
+        _ => (Verdict::Warn, Because::HeldElsewhere),
+    }
 }
 
 /// What keeps the caller's role from writing there; without a role nothing is looked at.

@@ -5,10 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::breach::Breach;
-use crate::calls::Call;
 use crate::claim::{Claim, Holder, Leftover};
-use crate::commits::Made;
 use crate::conflicts::{Duplicate, Predicted};
 use crate::deploy::{self, Deploy};
 use crate::gate::{Checked, Decision, Gate};
@@ -18,34 +15,21 @@ use crate::id::{
     TreeId, WaiterId,
 };
 use crate::interfaces::{self, Given, Interface};
-use crate::journal::Hash;
-use crate::key::Key;
 use crate::landing::{self, Cause, Landing, Moving, Paused, Verified};
-use crate::landings::claims::Lost;
-use crate::notes::Note;
-use crate::notices::Notice;
-use crate::numbers::Counter;
 use crate::once::{self, Runner};
-use crate::operations::Operation;
-use crate::resource::Resource;
-use crate::rules::Seen;
 use crate::serial::{EndOfZone, ZoneHold};
 use crate::sessions::{Alias, PersonToken, Session};
-use crate::state::Changed;
-use crate::state::drafts::Draft;
 use crate::suggestions::{Answer, Suggestion};
 use crate::task::dossier::{Checkpoint, Feedback, Report};
 use crate::task::split::{Outcome, Split, Stage};
 use crate::task::{self, Move, Standing, Submission, Task, Verdict};
-use crate::tasks::editing::Edit;
 use crate::tasks::evidence::{CheckRun, Shown};
-use crate::time::Moment;
-use crate::tree::Tree;
-use crate::trees::Removed;
-use crate::trust::Trust;
-use crate::votes::Vote;
-use crate::waiting::Waiter;
-use crate::zones::Policy;
+use crate::{
+    breach::Breach, calls::Call, commits::Made, journal::Hash, key::Key, landings::claims::Lost,
+    notes::Note, notices::Notice, numbers::Counter, operations::Operation, resource::Resource,
+    rules::Seen, state::Changed, state::drafts::Draft, tasks::editing::Edit, time::Moment,
+    tree::Tree, trees::Removed, trust::Trust, votes::Vote, waiting::Waiter, zones::Policy,
+};
 
 pub use ends::{EndOfClaim, EndOfDraft, EndOfReview, EndOfSession, EndOfWait, Renewal, Weight};
 pub use stored::{Durability, KINDS, Room, Unknown};

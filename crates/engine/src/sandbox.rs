@@ -113,8 +113,8 @@ pub struct May {
     pub deploy: bool,
 }
 
-/// Roles that write nothing of the tree here, although elsewhere they may write files that no folder
-/// tells from the source: the kernel knows folders.
+/// Roles that write nothing of the tree here, although elsewhere they may write files that no
+/// folder tells from the source: the kernel knows folders.
 const NOTHING: [&str; 5] = ["orchestrator", "debug", "verify", "review", "explore"];
 
 /// What a session of a role may write in this tree.

@@ -10,6 +10,7 @@ use baton_core::syncs::Touch;
 use baton_engine::api::commits::Sync;
 use baton_engine::syncing::{self, Synced};
 
+use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
 use crate::render::{Paint, counted, paint, shown};
 
@@ -17,7 +18,11 @@ use crate::render::{Paint, counted, paint, shown};
 const TOLD_MAX: usize = 20;
 const COMMIT_SHOWN: usize = 12;
 
-pub(crate) fn run(desk: &mut Desk, wanted: &Sync) -> Outcome {
+pub(crate) fn run(common: &Common, wanted: &Sync) -> Outcome {
+    let mut desk = match wanted.pull {
+        true => Desk::open_to_act(common)?,
+        false => Desk::open(common)?,
+    };
     let synced = syncing::sync(&mut desk.workspace, &desk.actor, wanted)?;
     desk.answer(&synced, words);
     Ok(if synced.behind > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })

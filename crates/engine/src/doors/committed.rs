@@ -1,8 +1,8 @@
 //! Commits that a shell command made, seen afterwards by git's own record of where HEAD was.
 //!
 //! Owns the finding of what was committed around the git door: some clients switch git's hooks off
-//! in their shells, and then nothing stood in the way. What came in by a pull, a merge or a checkout
-//! was made by others before, and is not looked at.
+//! in their shells, and then nothing stood in the way. What came in by a pull, a merge or a
+//! checkout was made by others before, and is not looked at.
 
 use std::collections::BTreeSet;
 use std::fs::File;

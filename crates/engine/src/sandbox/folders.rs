@@ -54,8 +54,8 @@ pub(super) fn whole_repository(place: &Place, temporary: &Path) -> Vec<PathBuf> 
     folders
 }
 
-/// What a role may write, as folders. Patterns that are no plain folders or files (`**/tests/`) cannot
-/// be said so: then it is the tree, and the other doors hold the rest.
+/// What a role may write, as folders. Patterns that are no plain folders or files (`**/tests/`)
+/// cannot be said so: then it is the tree, and the other doors hold the rest.
 pub(super) fn of_role(
     place: &Place,
     writable: &Writable,

@@ -120,10 +120,10 @@ impl Role {
     }
 }
 
-const UNCONFINED: &str = "this runs code of the tree, so it is for the shell (baton …) and not done \
-                          through a server";
-const PLAIN_COMMIT: &str = "plain git commit cannot move the branch (baton commit PATH… -m … does): \
-                            it is not done";
+const UNCONFINED: &str = "this runs code of the tree, so it is for the shell (baton …) and not \
+                          done through a server";
+const PLAIN_COMMIT: &str = "plain git commit cannot move the branch (baton commit PATH… -m … \
+                            does): it is not done";
 const PERSON: &str = "this is a person's to decide: it is not done";
 const ELSEWHERE: &str = "this writes or runs what you choose, outside: it is not done";
 const COMMITS: &str = "this role does not commit: it is not done";
@@ -138,37 +138,17 @@ fn only(may: bool, permit: Permit, why: &'static str) -> Judged {
     if may { Ok(permit) } else { Err(why) }
 }
 
+#[rustfmt::skip]
 fn permit(command: &Command, may: May) -> Judged {
     match command {
-        Command::Status(_)
-        | Command::Claim(_)
-        | Command::Release(_)
-        | Command::Check(_)
-        | Command::Why { .. }
-        | Command::Claims(_)
-        | Command::Renew(_)
-        | Command::Ask(_)
-        | Command::Vote(_)
-        | Command::Votes { .. }
-        | Command::State(_)
-        | Command::Suggest(_)
-        | Command::Suggestions(_)
-        | Command::Conflicts(_)
-        | Command::Note(_)
-        | Command::Notes(_)
-        | Command::NextNumber(_)
-        | Command::Prime
-        | Command::Interface(_)
-        | Command::Hook(_)
-        | Command::Mcp(_)
-        | Command::Roles
-        | Command::Rules(_)
-        | Command::Import(_)
-        | Command::Deploys(_)
-        | Command::Doctor
-        | Command::Completions { .. }
-        | Command::Man
-        | Command::Reference(_) => Ok(Permit::Plain),
+        Command::Status(_) | Command::Claim(_) | Command::Release(_) | Command::Check(_)
+        | Command::Why { .. } | Command::Claims(_) | Command::Renew(_) | Command::Ask(_)
+        | Command::Vote(_) | Command::Votes { .. } | Command::State(_) | Command::Suggest(_)
+        | Command::Suggestions(_) | Command::Conflicts(_) | Command::Note(_)
+        | Command::Notes(_) | Command::NextNumber(_) | Command::Prime | Command::Interface(_)
+        | Command::Hook(_) | Command::Mcp(_) | Command::Roles | Command::Rules(_)
+        | Command::Import(_) | Command::Deploys(_) | Command::Doctor
+        | Command::Completions { .. } | Command::Man | Command::Reference(_) => Ok(Permit::Plain),
         Command::Handoff(Handoff::Accept(accepting)) if accepting.start.is_some() => Err(ELSEWHERE),
         Command::Handoff(_) => Ok(Permit::Plain),
         Command::Task(wanted) => Ok(task(wanted)),
@@ -194,24 +174,12 @@ fn permit(command: &Command, may: May) -> Judged {
         Command::Rescue(Rescue::List | Rescue::Show { .. }) => Ok(Permit::Plain),
         Command::Store(Store::Info) => Ok(Permit::Plain),
         Command::Policy(Policy::Show) => Ok(Permit::Plain),
-        Command::Revoke(_)
-        | Command::Person(_)
-        | Command::Policy(_)
-        | Command::Trust(_)
+        Command::Revoke(_) | Command::Person(_) | Command::Policy(_) | Command::Trust(_)
         | Command::Init(_) => Err(PERSON),
-        Command::Once(_)
-        | Command::OnceCommand(_)
-        | Command::Sandbox(_)
-        | Command::SandboxCommand(_)
-        | Command::SandboxCall(_)
-        | Command::Start(_)
-        | Command::StartClient(_)
-        | Command::Worktree(_)
-        | Command::Rescue(_)
-        | Command::Export(_)
-        | Command::Store(_)
-        | Command::Demo(_)
-        | Command::DemoAgent(_)
+        Command::Once(_) | Command::OnceCommand(_) | Command::Sandbox(_)
+        | Command::SandboxCommand(_) | Command::SandboxCall(_) | Command::Start(_)
+        | Command::StartClient(_) | Command::Worktree(_) | Command::Rescue(_)
+        | Command::Export(_) | Command::Store(_) | Command::Demo(_) | Command::DemoAgent(_)
         | Command::DemoWorker(_) => Err(ELSEWHERE),
     }
 }
