@@ -124,11 +124,22 @@ impl Pool {
                 return Ok(());
             }
         }
+        let _turn = self.turn()?;
         let repository = Git::in_repository(&self.repository)?.with_timeout(slow);
         // Everything in it is ours: it was made by this very function.
         fs::remove_dir_all(root).or_else(gone).map_err(cannot("it cannot be removed", root))?;
         repository.add_pool_tree(root, commit)?;
         Ok(Git::in_tree(root)?.with_timeout(slow).reset_pool_tree(commit)?)
+    }
+
+    /// Git lists all trees when it adds one, and fails at another that is half made.
+    fn turn(&self) -> Result<File, Failure> {
+        let path = self.folder.join("making.lock");
+        let open = OpenOptions::new().create(true).append(true).open(&path);
+        let lock = open.map_err(cannot("a tree for checks cannot be made", &path))?;
+        let waited = flock(&lock, FlockOperation::LockExclusive).map_err(std::io::Error::from);
+        waited.map_err(cannot("a tree for checks cannot be made", &path))?;
+        Ok(lock)
     }
 
     /// Runs the checks one after the other, up to the first that fails. `wake` ends them.

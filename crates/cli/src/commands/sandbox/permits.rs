@@ -73,7 +73,7 @@ impl Judge for Role {
         };
         let journal = words.first().is_some_and(|verb| verb == "journal");
         if let Some(word) = words.iter().take_while(|word| *word != "--").find(of_others)
-            && !(journal && !word.to_string_lossy().starts_with("--person"))
+            && (!journal || word.to_string_lossy().starts_with("--person"))
         {
             return Err(self.refused(&format!("{} is not for you", word.to_string_lossy()), json));
         }
