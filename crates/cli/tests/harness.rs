@@ -141,7 +141,11 @@ impl Scratch {
     /// Only what a command needs of the surroundings.
     pub(crate) fn clean(&self, command: &mut Command) {
         command.env_clear();
-        command.env("PATH", path_without_clients());
+        // Hooks of a team find Baton by PATH.
+        let program = Path::new(env!("CARGO_BIN_EXE_baton")).parent().unwrap().to_owned();
+        let others = path_without_clients();
+        let folders = std::iter::once(program).chain(std::env::split_paths(&others));
+        command.env("PATH", std::env::join_paths(folders).unwrap());
         command.env("HOME", self.path("home"));
         command.env("XDG_CONFIG_HOME", self.path("home/.config"));
         command.env("LANG", "C.UTF-8").env("NO_COLOR", "1");

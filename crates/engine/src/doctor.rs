@@ -80,9 +80,17 @@ fn found(place: Place, hints: &Hints) -> Found {
         exposed: exposed(&place.store),
         log_bytes: log.ok().map(|log| log.len()),
         store: open(&place, hints),
-        wiring: wiring::inspect(&Ground::of(&place)),
+        wiring: doors(&place),
         place,
     }
+}
+
+/// Which doors there are, and whether each answers.
+fn doors(place: &Place) -> Result<Inspection, Failure> {
+    let ground = Ground::of(place);
+    let mut found = wiring::inspect(&ground)?;
+    wiring::try_out(&ground, place, &mut found);
+    Ok(found)
 }
 
 fn open(place: &Place, hints: &Hints) -> Result<Opened, Failure> {

@@ -39,6 +39,9 @@ pub mod turn;
 
 use traces::Trace;
 
+/// The longest mark of a probe.
+const PROBE_MAX: usize = 64;
+
 /// Who comes, as its client says.
 #[derive(Clone, Debug)]
 pub struct Visitor<'a> {
@@ -325,6 +328,18 @@ pub fn not_by_role(
         Err(Failure::Refused(Refusal::Role(refused))) => Ok(Some(refused)),
         Err(other) => Err(other),
     }
+}
+
+/// A probe came through: its mark is left for whoever sent it.
+pub fn probed(place: &Place, mark: &str) {
+    let plain = mark.len() <= PROBE_MAX && mark.chars().all(|c| c.is_ascii_alphanumeric());
+    if plain {
+        Trace::named(place, "probes").add(mark);
+    }
+}
+
+pub(crate) fn was_probed(place: &Place, mark: &str) -> bool {
+    Trace::named(place, "probes").lines().iter().any(|line| line == mark)
 }
 
 /// Words for a session's model that could not be said when they were due.

@@ -19,6 +19,7 @@ mod inspect;
 mod json;
 mod opencode;
 pub mod plugin;
+pub mod probe;
 pub mod record;
 pub mod roles;
 #[cfg(test)]
@@ -34,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use clients::{Client, in_use};
-pub use inspect::{Doors, Inspection, State as DoorState, inspect};
+pub use inspect::{Doors, Inspection, State as DoorState, inspect, try_out};
 pub use record::Record;
 
 use crate::config;

@@ -55,6 +55,10 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         Ok(_) => serde_json::from_slice::<Value>(&text).ok(),
         Err(_) => None,
     };
+    if let Some(mark) = payload.as_ref().and_then(|payload| payload.get("baton_probe")?.as_str()) {
+        probed(payload.as_ref().unwrap_or(&Value::Null), mark);
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(payload) = payload.and_then(|payload| hooks::read(wanted.client, &payload)) else {
         return Ok(ExitCode::SUCCESS);
     };
@@ -72,6 +76,14 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         desk::print(&format!("{}\n", said.out));
     }
     Ok(ExitCode::from(said.exit))
+}
+
+/// `doctor` tries whether hooks come through. What counts is that the store could be opened.
+fn probed(payload: &Value, mark: &str) {
+    let folder = payload.get("cwd").and_then(Value::as_str).unwrap_or(".");
+    if let Ok(workspace) = desk::open(folder.as_ref()) {
+        doors::probed(&workspace.place, mark);
+    }
 }
 
 fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {

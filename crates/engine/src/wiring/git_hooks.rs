@@ -99,7 +99,7 @@ impl Plan {
     }
 }
 
-fn folder(store: &Path) -> PathBuf {
+pub(super) fn folder(store: &Path) -> PathBuf {
     store.join(FOLDER)
 }
 

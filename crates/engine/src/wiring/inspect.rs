@@ -4,9 +4,11 @@
 //! nothing of ours, or not to be understood. It changes nothing and starts no client, so whether a
 //! hook really fires is not known here.
 
+use super::probe::{self, Firing, Trust};
 use super::record::Record;
 use super::{Client, Door, Ground, Mode, Piece, Put, files, git_hooks, in_use, pieces};
 use crate::failure::Failure;
+use crate::place::Place;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
@@ -29,6 +31,11 @@ pub struct Doors {
     pub server: State,
     /// Wired by somebody, or seen in the repository itself.
     pub in_use: bool,
+    /// For whom its hooks are written.
+    pub mode: Option<Mode>,
+    /// What came of trying them; nothing where there is nothing to try.
+    pub firing: Option<Firing>,
+    pub trust: Trust,
 }
 
 #[derive(Clone, Debug)]
@@ -36,6 +43,7 @@ pub struct Inspection {
     pub doors: Vec<Doors>,
     /// Nothing where there is no git.
     pub git: Option<git_hooks::Standing>,
+    pub git_firing: Option<Firing>,
     /// Whether somebody said which clients to wire.
     pub chosen: bool,
 }
@@ -46,24 +54,40 @@ pub fn inspect(ground: &Ground) -> Result<Inspection, Failure> {
     let seen = |client: &Client| record.clients.contains(client) || found.contains(client);
     let doors = Client::ALL.into_iter().filter(seen).map(|client| Doors {
         client,
-        hooks: state(ground, client, Door::Hooks),
-        server: state(ground, client, Door::Server),
+        hooks: state(ground, client, Door::Hooks).0,
+        server: state(ground, client, Door::Server).0,
+        mode: state(ground, client, Door::Hooks).1,
+        firing: None,
+        trust: Trust::Unknown,
         in_use: record.clients.contains(&client)
             || !record.chosen
             || client.is_in_repository(&ground.root),
     });
     let doors = doors.collect();
     let git = git_hooks::plan(ground, &record)?.map(|plan| plan.standing());
-    Ok(Inspection { doors, git, chosen: record.chosen })
+    Ok(Inspection { doors, git, git_firing: None, chosen: record.chosen })
+}
+
+/// Tries every door that is there, and asks each client's files for its trust.
+pub fn try_out(ground: &Ground, place: &Place, found: &mut Inspection) {
+    for doors in &mut found.doors {
+        let there = matches!(doors.hooks, State::Installed | State::Differs);
+        let mode = doors.mode.filter(|_| there);
+        doors.firing = mode.map(|mode| probe::hook(ground, place, doors.client, mode));
+        doors.trust = probe::trust(ground, doors.client);
+    }
+    if found.git == Some(git_hooks::Standing::Installed) {
+        found.git_firing = Some(probe::git(ground, place));
+    }
 }
 
 /// The best of what both ways of wiring would have written.
-fn state(ground: &Ground, client: Client, door: Door) -> State {
-    let mut states: Vec<State> = [Mode::Team, Mode::Personal]
+fn state(ground: &Ground, client: Client, door: Door) -> (State, Option<Mode>) {
+    let mut states: Vec<(State, Option<Mode>)> = [Mode::Team, Mode::Personal]
         .into_iter()
-        .flat_map(|mode| pieces(ground, client, mode))
-        .filter(|piece| piece.door == door)
-        .map(|piece| judge(ground, &piece))
+        .flat_map(|mode| pieces(ground, client, mode).into_iter().map(move |one| (one, mode)))
+        .filter(|(piece, _)| piece.door == door)
+        .map(|(piece, mode)| (judge(ground, &piece), Some(mode)))
         .collect();
     let rank = |state: &State| match state {
         State::Installed => 0,
@@ -72,14 +96,14 @@ fn state(ground: &Ground, client: Client, door: Door) -> State {
         State::Missing => 3,
         State::None => 4,
     };
-    states.sort_by_key(rank);
+    states.sort_by_key(|(state, _)| rank(state));
     match states.is_empty() {
         false => states.swap_remove(0),
         // Gemini has both in one file.
         true if door == Door::Server && client == Client::Gemini => {
             state(ground, client, Door::Hooks)
         }
-        true => State::None,
+        true => (State::None, None),
     }
 }
 

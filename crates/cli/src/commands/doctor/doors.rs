@@ -1,10 +1,11 @@
 //! The part of `doctor` about doors: which client is guarded where, and what it does without Baton.
 //!
-//! Owns which missing door is a problem: one of a client that is in use. Whether a hook really
-//! fires is not seen in a file, and is not claimed here.
+//! Owns which missing door is a problem: one of a client that is in use, and one that was tried and
+//! did not answer.
 
 use baton_engine::wiring::git_hooks::Standing;
-use baton_engine::wiring::{Client, DoorState, Doors, Inspection};
+use baton_engine::wiring::probe::{Firing, Trust};
+use baton_engine::wiring::{Client, DoorState, Doors, Inspection, Mode};
 
 use super::{Report, State};
 use crate::render::shown;
@@ -60,13 +61,13 @@ fn failing(client: Client) -> &'static str {
 }
 
 fn client(report: &mut Report, doors: &Doors) {
-    let Doors { client, hooks, server, in_use } = doors;
+    let Doors { client, hooks, server, in_use, .. } = doors;
     let name = client.name();
     let bad = if *in_use { State::Problem } else { State::Warning };
     let next = format!("baton init --agents {name}");
     let check = label(*client, true);
     match hooks {
-        DoorState::Installed => report.ok(check, format!("installed; {}", failing(*client))),
+        DoorState::Installed => report.ok(check, installed(doors)),
         DoorState::Missing => {
             let detail = format!("not installed: edits and shell of {name} are not guarded");
             report.tell(check, bad, detail, &next);
@@ -86,6 +87,7 @@ fn client(report: &mut Report, doors: &Doors) {
             format!("{name} has no hooks for edits: only the git door guards it"),
         ),
     }
+    answers(report, doors, bad);
     let check = label(*client, false);
     match server {
         DoorState::Installed => report.ok(check, "installed"),
@@ -101,6 +103,48 @@ fn client(report: &mut Report, doors: &Doors) {
     }
 }
 
+fn installed(doors: &Doors) -> String {
+    let tried = match doors.firing {
+        Some(Firing::Answered) => "installed, and a probe came through",
+        _ => "installed",
+    };
+    let trusted = match doors.trust {
+        Trust::Given => ", and you let it run them",
+        Trust::Missing | Trust::Unknown => "",
+    };
+    format!("{tried}{trusted}; {}", failing(doors.client))
+}
+
+/// Hooks that are written down and guard nothing all the same.
+fn answers(report: &mut Report, doors: &Doors, bad: State) {
+    let (check, name) = (label(doors.client, true), doors.client.name());
+    if let Some(Firing::Unheard { why }) = &doors.firing {
+        let detail = match doors.mode {
+            Some(Mode::Team) => format!(
+                "a probe through the hook of {name} did not reach Baton ({}): `baton` must be \
+                 found by PATH",
+                shown(why)
+            ),
+            _ => format!("a probe through the hook of {name} did not reach Baton ({})", shown(why)),
+        };
+        report.tell(check, bad, detail, "put baton in a folder of PATH, or baton init --personal");
+    }
+    let wired = matches!(doors.hooks, DoorState::Installed | DoorState::Differs);
+    if wired && doors.trust == Trust::Missing {
+        let (detail, next) = match doors.client {
+            Client::Codex => (
+                "codex skips hooks that you have not approved, and says nothing",
+                "start codex here, type /hooks, and approve Baton's",
+            ),
+            _ => (
+                "the client runs no hooks here before you trust this folder",
+                "start it here once and agree to trust the folder",
+            ),
+        };
+        report.tell(check, bad, detail.to_owned(), next);
+    }
+}
+
 fn git(report: &mut Report, found: &Inspection) {
     let wired = found.doors.iter().any(|doors| doors.in_use);
     let bad = if wired { State::Problem } else { State::Warning };
@@ -108,9 +152,15 @@ fn git(report: &mut Report, found: &Inspection) {
         None => {
             report.say("git door", State::Warning, "not guarded yet: there is no git here");
         }
+        Some(Standing::Installed) if found.git_firing != Some(Firing::Answered) => report.tell(
+            "git door",
+            bad,
+            "installed, but a probe through it did not reach Baton".to_owned(),
+            "baton init, with this very program",
+        ),
         Some(Standing::Installed) => report.ok(
             "git door",
-            "installed; pre-commit judges what is staged, reference-transaction what a branch \
+            "installed, and a probe came through; pre-commit judges what is staged, reference-transaction what a branch \
              would newly have (also with --no-verify), pre-push only passes yours on; fails open, \
              and says so",
         ),

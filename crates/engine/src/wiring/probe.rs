@@ -1,0 +1,110 @@
+//! Whether a door really answers: what stands in a client's file is run, as the client would.
+//!
+//! Owns the probe. It goes the whole way: the line by a shell, Baton found or not found by PATH, the
+//! payload read, the store opened, and a mark left that is looked for here. And what a client says
+//! of trust in its own files, which are only read. A probe acts for nobody and judges nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::command::Program;
+use super::{Client, Ground, Mode};
+use crate::doors;
+use crate::errand;
+use crate::place::Place;
+use crate::workspace;
+
+/// As long as clients wait for a hook.
+const AT_MOST: Duration = Duration::from_secs(5);
+/// The variable by which git's hooks are told that they are only tried.
+pub const VARIABLE: &str = "BATON_PROBE";
+
+/// What came of a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Firing {
+    Answered,
+    /// It ran, and Baton heard nothing of it.
+    Unheard {
+        why: String,
+    },
+}
+
+/// What a client says of the hooks it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It runs them.
+    Given,
+    /// It runs none before its user has agreed.
+    Missing,
+    /// It asks for none, or does not say.
+    Unknown,
+}
+
+/// Sends a probe through the hook of a client.
+pub(super) fn hook(ground: &Ground, place: &Place, client: Client, mode: Mode) -> Firing {
+    let path = ground.program.to_string_lossy();
+    let line = Program { mode, path: &path }.line(client.name(), "PreToolUse");
+    let Ok(mark) = workspace::secret() else { return Firing::Unheard { why: String::new() } };
+    let payload = json!({
+        "hook_event_name": "BatonProbe", "baton_probe": mark, "session_id": "baton-doctor",
+        "conversation_id": "baton-doctor", "sessionID": "baton-doctor", "cwd": ground.root,
+    });
+    let argv = ["sh".to_owned(), "-c".to_owned(), line];
+    let came = errand::run(&argv, &ground.root, &[], &payload.to_string(), AT_MOST);
+    judged(place, &mark, &came.saw)
+}
+
+/// Sends a probe through one of git's hooks: at a moment when nothing is judged.
+pub(super) fn git(ground: &Ground, place: &Place) -> Firing {
+    let script = super::git_hooks::folder(&ground.store).join("reference-transaction");
+    let Ok(mark) = workspace::secret() else { return Firing::Unheard { why: String::new() } };
+    let argv = [script.to_string_lossy().into_owned(), "committed".to_owned()];
+    let came = errand::run(&argv, &ground.root, &[(VARIABLE, mark.clone())], "", AT_MOST);
+    judged(place, &mark, &came.saw)
+}
+
+fn judged(place: &Place, mark: &str, saw: &str) -> Firing {
+    match doors::was_probed(place, mark) {
+        true => Firing::Answered,
+        false => Firing::Unheard { why: saw.to_owned() },
+    }
+}
+
+/// What the client's own files say.
+pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
+    let Some(home) = &ground.home else { return Trust::Unknown };
+    let said = match client {
+        Client::Codex => codex(&ground.root, home),
+        Client::Claude => claude(&ground.root, home),
+        _ => None,
+    };
+    match said {
+        Some(true) => Trust::Given,
+        Some(false) => Trust::Missing,
+        None => Trust::Unknown,
+    }
+}
+
+/// Codex writes down the hash of every hook that its user approved, by the file it stands in.
+fn codex(root: &Path, home: &Path) -> Option<bool> {
+    let folder = std::env::var_os("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
+    let text = std::fs::read_to_string(folder.join("config.toml")).ok()?;
+    let document: toml_edit::DocumentMut = text.parse().ok()?;
+    let wanted = format!("{}:pre_tool_use:", root.join(".codex/hooks.json").display());
+    let states = document.get("hooks").and_then(|hooks| hooks.get("state"));
+    let states = states.and_then(|states| states.as_table_like());
+    let approved = |(key, value): (&str, &toml_edit::Item)| {
+        key.starts_with(&wanted) && value.get("trusted_hash").is_some()
+    };
+    Some(states.is_some_and(|states| states.iter().any(approved)))
+}
+
+/// Claude asks once for each folder, and until then runs no hook of it.
+fn claude(root: &Path, home: &Path) -> Option<bool> {
+    let text = std::fs::read_to_string(home.join(".claude.json")).ok()?;
+    let settings: Value = serde_json::from_str(&text).ok()?;
+    let project = settings.get("projects")?.get(root.to_str()?)?;
+    project.get("hasTrustDialogAccepted")?.as_bool()
+}
