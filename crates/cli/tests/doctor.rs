@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::harness::{Said, Scratch};
+use crate::harness::{Said, Scratch, path_without_clients};
 
 fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
     let checks = report["checks"].as_array().unwrap();
@@ -105,4 +105,51 @@ fn a_restart_of_the_machine_shows() {
     let said = scratch.command(&["doctor"]).env("BATON_TEST_BOOT_ID", "another").output().unwrap();
     let said = Said::from(said).ok();
     assert!(said.out.contains("epoch 2 begins with the next"), "{said:?}");
+}
+
+#[test]
+fn lesson_14_a_probe_goes_through_every_door() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude,codex,gemini,cursor,opencode"]).ok();
+    let report = scratch.baton(&["doctor", "--json"]).ok().json();
+    for client in ["claude", "codex", "gemini", "cursor", "opencode"] {
+        let detail = check(&report, &format!("{client} hooks"))["detail"].as_str().unwrap();
+        assert!(detail.contains("a probe came through"), "{client}: {detail}");
+    }
+    let detail = check(&report, "git door")["detail"].as_str().unwrap();
+    assert!(detail.contains("a probe came through"), "{detail}");
+    // Nobody was bothered by it.
+    assert_eq!(scratch.baton(&["session", "list", "--json"]).ok().json()["sessions"], json!([]));
+    // Written down, and not to be found: that guards nothing.
+    let mut lost = scratch.command(&["doctor", "--json"]);
+    lost.env("PATH", path_without_clients());
+    let said = Said::from(lost.output().unwrap());
+    let report = said.json();
+    assert_eq!(said.code, 1, "{report}");
+    let problems = report["checks"].as_array().unwrap().iter();
+    let problems: Vec<&Value> = problems.filter(|line| line["state"] == "problem").collect();
+    let told = |line: &&&Value| line["check"] == "claude hooks";
+    let detail = problems.iter().find(told).unwrap()["detail"].as_str().unwrap();
+    assert!(detail.contains("did not reach Baton"), "{detail}");
+}
+
+#[test]
+fn lesson_12_hooks_that_codex_was_not_told_to_trust_are_a_problem() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "codex"]).ok();
+    let config = scratch.path("home/.codex/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    std::fs::write(&config, "model = \"x\"\n").unwrap();
+    let said = scratch.baton(&["doctor"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("codex skips hooks that you have not approved"), "{said:?}");
+    let hooks = scratch.root().canonicalize().unwrap().join(".codex/hooks.json");
+    let state = format!(
+        "[hooks.state.\"{}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:x\"\n",
+        hooks.display()
+    );
+    std::fs::write(&config, state).unwrap();
+    let said = scratch.baton(&["doctor"]).ok();
+    assert!(said.out.contains("and you let it run them"), "{said:?}");
+    assert_eq!(std::fs::read_to_string(&config).unwrap().matches("trusted_hash").count(), 1);
 }

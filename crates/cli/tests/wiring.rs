@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Said, Scratch};
+use crate::harness::{Said, Scratch, path_without_clients};
 
 /// Every client, the file of its hooks, the file of its MCP server, and a word from each.
 const CLIENTS: [(&str, &str, &str); 5] = [
@@ -304,6 +304,7 @@ fn a_line_for_a_team_does_no_harm_without_baton() {
     let run = |line: &Value, input: &str| {
         let mut command = std::process::Command::new("sh");
         scratch.clean(&mut command);
+        command.env("PATH", path_without_clients());
         command.env("CLAUDE_PROJECT_DIR", scratch.root()).current_dir(scratch.root());
         command.args(["-c", &format!("printf '%s' '{input}' | {{ {}; }}", line.as_str().unwrap())]);
         Said::from(command.output().unwrap())

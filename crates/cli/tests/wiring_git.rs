@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::harness::{Said, Scratch};
+use crate::harness::{Said, Scratch, path_without_clients};
 
 fn wired() -> Scratch {
     let scratch = Scratch::repository();
@@ -237,6 +237,10 @@ fn git_goes_on_when_baton_is_gone() {
     command.current_dir(scratch.root()).args(["init", "--yes", "--agents", "claude"]);
     Said::from(command.output().unwrap()).ok();
     std::fs::remove_file(copy).unwrap();
-    let said = git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+    let mut command = Command::new("git");
+    scratch.clean(&mut command);
+    command.env("PATH", path_without_clients()).current_dir(scratch.root());
+    command.args(["-c", "user.name=A", "-c", "user.email=a@b.invalid", "commit", "-q"]);
+    let said = Said::from(command.args(["--allow-empty", "-m", "x"]).output().unwrap()).ok();
     assert!(said.err.contains("the program is not there any more"), "{said:?}");
 }

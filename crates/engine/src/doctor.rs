@@ -38,6 +38,8 @@ pub struct Found {
     pub filesystem: Result<filesystem::Kind, filesystem::Error>,
     /// Files of the store that other users can read, with their modes.
     pub exposed: Vec<(PathBuf, u32)>,
+    /// What is free on the disk of the store.
+    pub free_bytes: Option<u64>,
     /// How long SQLite's log is; nothing where there is none.
     pub log_bytes: Option<u64>,
     pub store: Result<Opened, Failure>,
@@ -78,6 +80,9 @@ fn found(place: Place, hints: &Hints) -> Found {
     Found {
         filesystem: filesystem::kind(&place.store),
         exposed: exposed(&place.store),
+        free_bytes: rustix::fs::statvfs(&place.store)
+            .ok()
+            .map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize)),
         log_bytes: log.ok().map(|log| log.len()),
         store: open(&place, hints),
         wiring: doors(&place),

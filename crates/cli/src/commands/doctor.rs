@@ -25,6 +25,8 @@ use crate::words::Problem;
 
 /// A log above this should have been emptied long ago (see the store's checkpoints).
 const LOG_BYTES_WARN: u64 = 32 * 1024 * 1024;
+/// Below this it is time to make room.
+const FREE_BYTES_WARN: u64 = 1024 * 1024 * 1024;
 /// The store's clock may be ahead of the wall clock by this without a word.
 const CLOCK_AHEAD_WARN: Span = Span::seconds(300);
 
@@ -105,6 +107,7 @@ fn judge(health: Health) -> Report {
         );
     }
     machine(&mut report, &health.machine);
+    sandbox(&mut report);
     report
 }
 
@@ -132,6 +135,18 @@ fn workspace(report: &mut Report, found: Found) {
     match found.store {
         Err(failure) => report.failed("store", failure),
         Ok(opened) => store(report, opened),
+    }
+    match found.free_bytes {
+        Some(free) if free < FREE_BYTES_WARN => report.tell(
+            "disk",
+            State::Warning,
+            format!("{} MB are left where the store is", free / 1_048_576),
+            "make room: when nothing is left, claims are refused",
+        ),
+        Some(free) => {
+            report.ok("disk", format!("{} GB are free", free / 1_048_576 / 1_024));
+        }
+        None => {}
     }
     match found.log_bytes {
         None => {}
@@ -292,6 +307,16 @@ fn machine(report: &mut Report, machine: &baton_engine::process::Machine) {
             "/proc does not tell about processes: a dead one is noticed by its lease alone".into(),
             "mount /proc in this container",
         ),
+    }
+}
+
+fn sandbox(report: &mut Report) {
+    match baton_engine::sandbox::supported() {
+        Ok(()) => report.ok("sandbox door", "Landlock: the kernel can hold a role to its folders"),
+        Err(failure) => {
+            let Problem { message, next, .. } = Problem::from(failure);
+            report.tell("sandbox door", State::Warning, message, &next);
+        }
     }
 }
 

@@ -47,10 +47,11 @@ impl GitHook {
 pub(crate) fn run(common: &Common, wanted: &GitHook) -> Outcome {
     let folder = desk::folder(common)?;
     if let Some(mark) = std::env::var_os(probe::VARIABLE) {
-        // `doctor` tries whether git's hooks come through; nothing is judged.
+        // `doctor` tries whether git's hooks come through; nothing is judged. "No" keeps the hook
+        // of the user's that would come next from being called for it.
         let workspace = desk::open(&folder)?;
         doors::probed(&workspace.place, &mark.to_string_lossy());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitCode::FAILURE);
     }
     let judged = match wanted.name.as_str() {
         "pre-commit" => judge(common, &folder, |workspace, actor, root| {

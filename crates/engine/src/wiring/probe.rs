@@ -1,8 +1,8 @@
 //! Whether a door really answers: what stands in a client's file is run, as the client would.
 //!
-//! Owns the probe. It goes the whole way: the line by a shell, Baton found or not found by PATH, the
-//! payload read, the store opened, and a mark left that is looked for here. And what a client says
-//! of trust in its own files, which are only read. A probe acts for nobody and judges nothing.
+//! Owns the probe. It goes the whole way: the line by a shell, Baton found or not found by PATH,
+//! the payload read, the store opened, and a mark left that is looked for here. And what a client
+//! says of trust in its own files, which are only read. A probe acts for nobody, judges nothing.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -56,11 +56,12 @@ pub(super) fn hook(ground: &Ground, place: &Place, client: Client, mode: Mode) -
     judged(place, &mark, &came.saw)
 }
 
-/// Sends a probe through one of git's hooks: at a moment when nothing is judged.
+/// Sends a probe through one of git's hooks. Its answer is "no", so that the user's own hook, which
+/// comes after, is not called for nothing.
 pub(super) fn git(ground: &Ground, place: &Place) -> Firing {
-    let script = super::git_hooks::folder(&ground.store).join("reference-transaction");
+    let script = super::git_hooks::folder(&ground.store).join("pre-commit");
     let Ok(mark) = workspace::secret() else { return Firing::Unheard { why: String::new() } };
-    let argv = [script.to_string_lossy().into_owned(), "committed".to_owned()];
+    let argv = [script.to_string_lossy().into_owned()];
     let came = errand::run(&argv, &ground.root, &[(VARIABLE, mark.clone())], "", AT_MOST);
     judged(place, &mark, &came.saw)
 }

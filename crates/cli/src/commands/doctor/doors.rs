@@ -160,9 +160,9 @@ fn git(report: &mut Report, found: &Inspection) {
         ),
         Some(Standing::Installed) => report.ok(
             "git door",
-            "installed, and a probe came through; pre-commit judges what is staged, reference-transaction what a branch \
-             would newly have (also with --no-verify), pre-push only passes yours on; fails open, \
-             and says so",
+            "installed, and a probe came through; pre-commit judges what is staged, \
+             reference-transaction what a branch would newly have (also with --no-verify), \
+             pre-push only passes yours on; fails open, and says so",
         ),
         Some(Standing::Missing) => report.tell(
             "git door",
