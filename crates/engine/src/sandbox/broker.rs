@@ -226,7 +226,11 @@ fn receive(stream: &mut UnixStream) -> Option<Request> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut pieces = [IoSliceMut::new(&mut length)];
+    // Where there is no such flag there is no sandbox either.
+    #[cfg(target_os = "linux")]
     let flags = RecvFlags::CMSG_CLOEXEC;
+    #[cfg(not(target_os = "linux"))]
+    let flags = RecvFlags::empty();
     let got = recvmsg(&*stream, &mut pieces, &mut control, flags).ok()?;
     let descriptors: Vec<OwnedFd> = control
         .drain()

@@ -56,7 +56,11 @@ fn ask(mut stream: UnixStream, body: &[u8]) -> std::io::Result<u8> {
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
+    // Where there is no such flag there is no sandbox either.
+    #[cfg(target_os = "linux")]
     let flags = SendFlags::NOSIGNAL;
+    #[cfg(not(target_os = "linux"))]
+    let flags = SendFlags::empty();
     let sent = sendmsg(&stream, &[IoSlice::new(&length)], &mut control, flags)?;
     stream.write_all(&length[sent..])?;
     stream.write_all(body)?;
