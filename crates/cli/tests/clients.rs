@@ -100,7 +100,10 @@ fn guarded(client: &str) {
     // Around the doors: the write stands in the journal, and its agent is told. The commit is
     // refused by git's own door, but where the client switches git's hooks off, as Gemini CLI does.
     assert!(left.text("journal.json").contains("hold_breached"), "{}", left.all());
-    assert!(shown.contains("your command changed other.txt"), "{}", left.all());
+    // Codex puts such words into a message of their own, which the model's log does not keep.
+    if client != "codex" {
+        assert!(shown.contains("your command changed other.txt"), "{}", left.all());
+    }
     if client != "gemini" {
         assert!(!left.text("log").contains("around"), "{}", left.text("log"));
         assert!(!shown.contains("committed-around"), "{}", left.all());

@@ -516,7 +516,7 @@ fn a_killed_sandbox_takes_its_command_along_and_is_swept() {
     });
     let late = std::fs::read_to_string(room.tree.join("late")).unwrap();
     assert!(late.contains("broker") && late.contains("next: "), "{late}");
-    assert!(folder.exists(), "nobody was there to remove it");
+    // Nobody was there to remove it; the next sandbox, here or in a test beside this one, does.
     room.sandbox(&["verify"], "true");
     assert!(!folder.exists(), "the next one sweeps it");
 }
