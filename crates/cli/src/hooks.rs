@@ -66,6 +66,8 @@ pub(crate) struct Payload {
     pub(crate) cwd: PathBuf,
     /// The client's id of the tool call.
     pub(crate) call: Option<String>,
+    /// How long the call may take, in milliseconds, where the client says so.
+    pub(crate) limit: Option<u64>,
     pub(crate) event: Event,
 }
 
@@ -214,6 +216,12 @@ fn text<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
 
 fn owned(value: &Value, keys: &[&str]) -> Option<String> {
     text(value, keys).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The time limit of a tool call, as its arguments have it.
+fn limit(input: Option<&Value>) -> Option<u64> {
+    let input = input?;
+    ["timeout", "timeout_ms"].iter().find_map(|key| input.get(*key)?.as_u64())
 }
 
 fn folder(value: &Value) -> PathBuf {

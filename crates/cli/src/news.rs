@@ -96,6 +96,11 @@ fn sentence(news: &News) -> String {
 
 fn another(news: &News) -> String {
     match news {
+        News::GateDecided { gate, on, outcome, why } => {
+            let why = why.as_ref().map(|why| format!(", saying: \"{}\"", shown(why)));
+            let (on, why) = (shown(on), why.unwrap_or_default());
+            format!("{gate}, which you asked about \"{on}\", is {}{why}", outcome.name())
+        }
         News::LandingOver { landing, branch, target, state, reason } => {
             let why = reason.as_ref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
             let (branch, target) = (shown(branch), shown(target));

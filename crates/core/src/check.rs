@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::{Claim, Hold, Holder, Mode, Scope};
 use crate::claims::{elsewhere, foreign, queued_first};
 use crate::context::Context;
+use crate::gates::edits;
 use crate::id::{ClaimId, SessionId, Token, TreeId};
 use crate::interfaces;
 use crate::notices::Notice;
@@ -162,6 +163,9 @@ fn judge(
         return Ok(mine(Because::Mine));
     }
     let others = elsewhere(scene, &hold, context);
+    let session = context.actor.session.as_ref();
+    let let_by = rule == Rule::Human && edits::are_allowed(view, resource, session)?;
+    let rule = if let_by { Rule::Auto } else { rule };
     let (verdict, because) = of_the_free(rule, context.actor.person, others.is_empty());
     let held = if because == Because::HeldElsewhere { others } else { Vec::new() };
     Ok(finding(verdict, because, held))

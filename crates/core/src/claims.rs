@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode, Scope};
 use crate::context::Context;
 use crate::event::{EndOfWait, Event, Renewal};
+use crate::gates::edits;
 use crate::id::{ClaimId, Token, WaiterId};
 use crate::interfaces;
 use crate::key::Key;
@@ -116,7 +117,7 @@ pub fn take(
     validate(request)?;
     let scene = Scene::read(view, &request.resources, context)?;
     let caller = scene.caller.clone().ok_or(Refusal::NoSession)?;
-    let hold = hold_of(&scene, &caller, request, context)?;
+    let hold = hold_of(view, &scene, &caller, request, context)?;
     let place = place_of(&scene, &hold, request);
     let held = |claim: &&Claim| claim.is_live(context) && gives(&claim.hold, &hold);
     if let Some(own) = scene.claims.iter().find(held) {
@@ -195,13 +196,15 @@ fn validate(request: &Request) -> Result<(), Refusal> {
 
 /// What the request would hold once zones have had their say.
 fn hold_of(
+    view: &dyn View,
     scene: &Scene,
     caller: &Caller,
     request: &Request,
     context: &Context,
 ) -> Result<Hold, Refusal> {
     for resource in &request.resources {
-        if scene.policy.rule(resource) == Rule::Human && !context.actor.person {
+        let human = scene.policy.rule(resource) == Rule::Human && !context.actor.person;
+        if human && !edits::are_allowed(view, resource, context.actor.session.as_ref())? {
             return Err(Refusal::NeedsPerson { what: format!("taking {resource}") });
         }
         // Holding something together with others is reading it.

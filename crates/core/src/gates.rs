@@ -26,6 +26,7 @@ use refused::{Brief, Refused};
 
 pub mod checking;
 pub mod deciding;
+pub mod edits;
 pub mod refused;
 
 pub const ASK_BYTES_MAX: usize = 4_000;

@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Holder;
 use crate::context::Context;
 use crate::event::Event;
+use crate::gate::Outcome;
 use crate::handoff::End;
-use crate::id::{ClaimId, HandoffId, LandingId, NoticeId, SessionId, SuggestionId, TaskId, Token};
+use crate::id::{
+    ClaimId, GateId, HandoffId, LandingId, NoticeId, SessionId, SuggestionId, TaskId, Token,
+};
 use crate::interfaces::FileChange;
 use crate::key::Key;
 use crate::landing;
@@ -104,6 +107,14 @@ pub enum News {
         state: landing::State,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+    },
+    /// A person has answered what you asked.
+    GateDecided {
+        gate: GateId,
+        on: String,
+        outcome: Outcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// Work in your tree will not go together with another's as it is.
     Conflict {

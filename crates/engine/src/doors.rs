@@ -24,6 +24,7 @@ use crate::workspace::Workspace;
 
 mod activity;
 pub mod after;
+pub mod asking;
 mod committed;
 pub mod edit;
 pub mod git;

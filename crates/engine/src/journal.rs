@@ -448,6 +448,7 @@ fn told_of(news: &News) -> (Option<&SessionId>, &[Resource]) {
         News::ReviewOver { .. }
         | News::Joined { .. }
         | News::LandingOver { .. }
+        | News::GateDecided { .. }
         | News::Conflict { .. } => (None, &[]),
         News::Suggested { by, path, .. } | News::SuggestionAnswered { by, path, .. } => {
             (Some(&by.session), std::slice::from_ref(path))

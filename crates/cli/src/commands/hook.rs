@@ -9,16 +9,18 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use baton_core::calls::{CALL_LIMIT_MAX, CALL_LIMIT_MIN};
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
 use baton_core::roles::{self, Deed};
+use baton_core::time::Span;
 use baton_core::trees;
 use baton_engine::doors::edit::{Target, edit};
-use baton_engine::doors::{self, Admitted, Visitor, after, list, reads, shell, stop, turn};
+use baton_engine::doors::{self, Admitted, Visitor, after, asking, list, reads, shell, stop, turn};
 use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, interfaces, place, priming, sandbox, starting};
+use baton_engine::{api, interfaces, place, priming, sandbox, sessions, starting};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -204,7 +206,12 @@ impl Door<'_> {
         if targets.is_empty() {
             return Ok(Answer::Silent);
         }
-        let judged = edit(self.workspace, actor, &self.payload.cwd, targets)?;
+        let mut judged = edit(self.workspace, actor, &self.payload.cwd, targets)?;
+        // Claude asks its user at once; for the others a person decides at a gate.
+        if judged.verdict == Verdict::Ask && self.payload.client != Client::Claude {
+            let cwd = &self.payload.cwd;
+            judged.asked = asking::ask(self.workspace, actor, cwd, &judged.findings)?;
+        }
         Ok(match judged.verdict {
             Verdict::Deny => Answer::Deny(words::denial(&judged)),
             Verdict::Ask => Answer::Ask(words::denial(&judged)),
@@ -239,6 +246,13 @@ impl Door<'_> {
         }
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let judged = shell::before(self.workspace, actor, cwd, line, call)?;
+        if judged.verdict < Verdict::Ask && !judged.harmless {
+            // What it holds does not run out while the command does. Its leases cover most.
+            let limit = self.payload.limit.map(Span);
+            let limit = limit.map(|limit| limit.clamp(CALL_LIMIT_MIN, CALL_LIMIT_MAX));
+            let wanted = api::CallStart { id: Some(call.to_owned()), limit, pid: None };
+            unless_refused(sessions::call_start(self.workspace, actor, &wanted, None))?;
+        }
         Ok(match judged.verdict {
             Verdict::Deny | Verdict::Ask => Answer::Deny(words::line_denial(&judged)),
             Verdict::Allow | Verdict::Warn => {
@@ -251,6 +265,8 @@ impl Door<'_> {
     fn after_line(&mut self, actor: &Actor, line: &str, failed: bool) -> Result<Answer, Failure> {
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let compared = after::after(self.workspace, actor, cwd, line, call, failed)?;
+        let wanted = api::CallEnd { id: Some(call.to_owned()), all: false };
+        unless_refused(sessions::call_end(self.workspace, actor, &wanted, None))?;
         Ok(context(&words::compared(&compared)))
     }
 
@@ -332,6 +348,14 @@ impl Door<'_> {
             (Answer::Silent, true) => context(doors::kept_words(place, actor).trim_end()),
             (other, _) => other,
         }
+    }
+}
+
+/// What is refused here concerns nobody but us.
+fn unless_refused<T>(came: Result<T, Failure>) -> Result<(), Failure> {
+    match came {
+        Ok(_) | Err(Failure::Refused(_)) => Ok(()),
+        Err(other) => Err(other),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, owned, text, tools};
+use super::{Answer, Client, Event, Payload, Said, folder, limit, owned, text, tools};
 
 pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -41,6 +41,7 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
         agent_type: owned(payload, &["agent_type"]),
         cwd: folder(payload),
         call: owned(payload, &["tool_use_id"]),
+        limit: limit(payload.get("tool_input")),
         event,
     })
 }

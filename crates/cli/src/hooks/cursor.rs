@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, Tool, folder, owned, text, tools};
+use super::{Answer, Client, Event, Payload, Said, Tool, folder, limit, owned, text, tools};
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -42,6 +42,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         agent_type: None,
         cwd,
         call: owned(payload, &["tool_use_id"]),
+        limit: limit(payload.get("tool_input")),
         event,
     })
 }

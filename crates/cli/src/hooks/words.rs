@@ -58,6 +58,20 @@ pub(crate) fn denial(judged: &Judged) -> String {
             render::counted(*lines as u64, "line", "lines")
         );
     }
+    for asked in &judged.asked {
+        let (path, gate) = (shown(&asked.resource.to_string()), &asked.gate);
+        let _ = match &asked.decision {
+            None => writeln!(
+                text,
+                "Baton: a person is asked about {path} now ({gate}), and you will be told the \
+                 answer. Until then it stays as it is."
+            ),
+            Some(decision) => {
+                let why = decision.why.as_deref().unwrap_or_default();
+                writeln!(text, "Baton: a person said no to {path} ({gate}): \"{}\"", shown(why))
+            }
+        };
+    }
     for path in &judged.not_appended {
         let _ = writeln!(
             text,

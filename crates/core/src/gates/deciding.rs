@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::gate::{Decision, Gate, Origin, Outcome};
 use crate::id::{GateId, TaskId};
-use crate::notices::Notice;
+use crate::notices::{News, Notice};
 use crate::refusal::Refusal;
 use crate::task::dossier::{Dossier, Feedback};
 use crate::task::submission::same_commit;
@@ -99,6 +99,21 @@ pub fn decide(
     Ok((events, decided))
 }
 
+/// Whoever asked hears the answer; of a task that it holds the task's owner hears anyway.
+fn tell(gate: &Gate, decision: &Decision, events: &mut Vec<Event>, context: &Context) {
+    let Some(to) = gate.opened_by.as_ref().filter(|_| gate.task.is_none()) else { return };
+    if !to.is_session() || context.actor.session.as_ref() == Some(&to.session) {
+        return;
+    }
+    let news = News::GateDecided {
+        gate: gate.gate.clone(),
+        on: gate.on.clone(),
+        outcome: decision.outcome,
+        why: decision.why.clone(),
+    };
+    reviewing::tell(&to.session, news, events, context);
+}
+
 /// Where there are options, an approval names one of them; a denial names none.
 fn choice(gate: &Gate, request: &Decide) -> Result<(), Refusal> {
     let good = match (&request.option, request.approves) {
@@ -132,6 +147,7 @@ pub(super) fn conclude(
         woken = go_on(view, &mut task, gate, &decision, events, context)?;
         state = Some(task.state());
     }
+    tell(gate, &decision, events, context);
     if gate.origin == Origin::Votes {
         votes::settle(gate, &decision, events);
     }

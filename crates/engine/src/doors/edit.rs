@@ -13,6 +13,7 @@ use baton_core::notices::Notice;
 use baton_core::resource::Resource;
 use baton_core::zones::Rule;
 
+use super::asking::Asked;
 use super::reads::{self, Stale};
 use crate::checking::{self, NotClaimable, Verdicts};
 use crate::claiming;
@@ -65,6 +66,8 @@ pub struct Judged {
     /// Files in which it would take back lines that another changed since this session read them,
     /// and how many.
     pub undone: Vec<(Resource, usize)>,
+    /// What a person is asked about, because the client cannot ask.
+    pub asked: Vec<Asked>,
     /// Files in append zones in which existing lines would change.
     pub not_appended: Vec<Resource>,
     pub notices: Vec<Notice>,
@@ -92,6 +95,7 @@ impl Judged {
             stale: Vec::new(),
             overwritten: Vec::new(),
             undone: Vec::new(),
+            asked: Vec::new(),
             not_appended: Vec::new(),
             notices: Vec::new(),
         }

@@ -46,6 +46,8 @@ pub struct Judged {
     pub on_target: Option<String>,
     /// What it surely writes, as edits.
     pub edits: Option<edit::Judged>,
+    /// It surely changes nothing.
+    pub harmless: bool,
     pub notices: Vec<Notice>,
 }
 
@@ -64,6 +66,7 @@ pub fn before(
         deploys: None,
         on_target: None,
         edits: None,
+        harmless: deeds.harmless,
         notices: Vec::new(),
     };
     look_at_dangers(workspace, actor, &deeds, &mut judged)?;

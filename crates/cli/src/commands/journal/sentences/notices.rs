@@ -76,6 +76,9 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
         News::LandingOver { landing, state, .. } => {
             format!("a note for {to}: {landing} is {}", state.name())
         }
+        News::GateDecided { gate, outcome, .. } => {
+            format!("a note for {to}: {gate} is {}", outcome.name())
+        }
         News::Conflict { a, b, .. } => {
             format!("{to} is told what stands between {} and {}", shown(a), shown(b))
         }
