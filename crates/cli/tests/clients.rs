@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::project;
+use crate::harness::{Scratch, project};
 
 /// Where clients are installed; `clients/setup.sh` has the same.
 fn home() -> PathBuf {
@@ -138,4 +138,35 @@ fn real_claude_and_codex_meet_at_one_file() {
     assert!(left.shown().contains("shared.txt is held by"), "{}", left.all());
     assert_ne!(left.holder("bob.txt"), None, "{}", left.all());
     assert!(Path::new(&left.folder.path().join("proj/.claude/settings.json")).exists());
+}
+
+/// The inspector of the protocol's makers, which is strict about what a server says.
+#[test]
+fn the_mcp_inspector_lists_and_calls_the_tools() {
+    let program = home().join("inspector/node_modules/.bin/mcp-inspector");
+    if !program.exists() {
+        eprintln!(
+            "skipped: the inspector is not installed; cargo xtask test --clients installs it"
+        );
+        return;
+    }
+    let scratch = Scratch::workspace();
+    let ask = |words: &[&str]| {
+        let mut command = Command::new(&program);
+        scratch.clean(&mut command);
+        let node = home().join("node24/node_modules/.bin");
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", node.display())).current_dir(scratch.root());
+        command.args(["--cli", env!("CARGO_BIN_EXE_baton"), "mcp", "--method"]).args(words);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{words:?}: {output:?}"))
+    };
+    let tools = ask(&["tools/list"]);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 12, "{tools}");
+    let said = ask(&["tools/call", "--tool-name", "status"]);
+    let words = said["content"][0]["text"].as_str().unwrap();
+    assert!(words.contains("0 claims") && said["isError"] != true, "{said}");
+    let pages = ask(&["resources/list"]);
+    assert!(pages.to_string().contains("baton://status"), "{pages}");
 }

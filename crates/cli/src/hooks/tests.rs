@@ -105,6 +105,7 @@ fn answers_are_what_each_client_takes() {
         agent_type: None,
         cwd: PathBuf::from("/repo"),
         call: None,
+        limit: None,
         event,
     };
     let before = || Event::Before(Tool::Other);
