@@ -43,9 +43,12 @@ impl Private {
         let mut builder = fs::DirBuilder::new();
         builder.mode(0o700);
         builder.create(&folder).map_err(cannot(&folder))?;
-        let lock = File::create(folder.join("lock")).map_err(cannot(&folder))?;
+        // It has its name only when it is held: whoever sweeps in between would take it for left.
+        let fresh = folder.join("lock.new");
+        let lock = File::create(&fresh).map_err(cannot(&folder))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| cannot(&folder)(error.into()))?;
+        fs::rename(&fresh, folder.join("lock")).map_err(cannot(&folder))?;
         builder.create(folder.join("tmp")).map_err(cannot(&folder))?;
         Ok(Self { folder, _lock: lock })
     }
