@@ -1,9 +1,6 @@
 //! `interface` with two agents and the hook door: who may change what others build on, and who
 //! hears of a change.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 
 use crate::harness::{Said, Scratch};
@@ -19,14 +16,9 @@ struct Agent<'a> {
 }
 
 impl Agent<'_> {
-    fn tells(&self, mut payload: Value) -> String {
-        payload["session_id"] = json!(self.id);
-        payload["cwd"] = json!(self.scratch.root());
-        let mut command = self.scratch.command(&["hook", "claude"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
-        let said = Said::from(child.wait_with_output().unwrap());
+    fn tells(&self, payload: Value) -> String {
+        let Self { scratch, id } = *self;
+        let said = crate::hooks::Agent { scratch, client: "claude", id }.tells(payload);
         assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
         said.out
     }

@@ -369,44 +369,20 @@ fn obstacles(
 pub(crate) fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
     let held = context.observed.foreign_locks.iter().filter_map(|lock| {
         let asked = hold.resources.iter().find(|asked| asked.overlaps(&lock.resource))?;
-        Some(Held {
-            resource: asked.clone(),
-            held: lock.resource.clone(),
-            holder: Holder {
-                session: crate::id::SessionId(String::new()),
-                name: lock.holder.clone(),
-                agent: None,
-            },
-            since: context.now,
-            until: None,
-            reason: None,
-            claim: None,
-            queued: false,
-            free: None,
-            busy: false,
-            idle_dirty: false,
-            unlanded: None,
-            interface: None,
-        })
+        let nobody = crate::id::SessionId(String::new());
+        let holder = Holder { session: nobody, name: lock.holder.clone(), agent: None };
+        Some(Held::new(asked.clone(), lock.resource.clone(), holder, context.now))
     });
     held.collect()
 }
 
 pub(crate) fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
+    let holder = waiter.hold.holder.clone();
     Held {
-        held: resource.clone(),
-        resource,
-        holder: waiter.hold.holder.clone(),
-        since: waiter.queued_at,
         until: Some(waiter.deadline),
         reason: waiter.reason.clone(),
-        claim: None,
         queued: true,
-        free: None,
-        busy: false,
-        idle_dirty: false,
-        unlanded: None,
-        interface: None,
+        ..Held::new(resource.clone(), resource, holder, waiter.queued_at)
     }
 }
 

@@ -121,21 +121,8 @@ impl Interface {
     }
 
     fn held(&self, asked: &Resource, file: &Resource) -> Held {
-        Held {
-            resource: asked.clone(),
-            held: file.clone(),
-            holder: self.owner.clone(),
-            since: self.since,
-            until: None,
-            reason: None,
-            claim: None,
-            queued: false,
-            free: None,
-            busy: false,
-            idle_dirty: false,
-            unlanded: None,
-            interface: Some(self.name.clone()),
-        }
+        let (interface, owner) = (Some(self.name.clone()), self.owner.clone());
+        Held { interface, ..Held::new(asked.clone(), file.clone(), owner, self.since) }
     }
 
     pub(crate) fn follow(&mut self, changed: &Changed) {

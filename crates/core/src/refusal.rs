@@ -53,6 +53,27 @@ pub struct Held {
     pub interface: Option<Key>,
 }
 
+impl Held {
+    /// Somebody is in the way of what was asked for; whoever knows more says so.
+    pub(crate) fn new(resource: Resource, held: Resource, holder: Holder, since: Moment) -> Self {
+        Self {
+            resource,
+            held,
+            holder,
+            since,
+            until: None,
+            reason: None,
+            claim: None,
+            queued: false,
+            free: None,
+            busy: false,
+            idle_dirty: false,
+            unlanded: None,
+            interface: None,
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     #[error("{} is held by {}", .0.resource, .0.holder.name)]

@@ -182,21 +182,9 @@ impl ZoneHold {
     }
 
     fn held(&self, asked: &Resource) -> Held {
-        Held {
-            resource: asked.clone(),
-            held: self.zone.clone(),
-            holder: self.holder.clone(),
-            since: self.since,
-            until: None,
-            reason: None,
-            claim: None,
-            queued: false,
-            free: None,
-            busy: false,
-            idle_dirty: false,
-            unlanded: Some(Unlanded { branch: self.branch.clone(), task: self.task.clone() }),
-            interface: None,
-        }
+        let unlanded = Unlanded { branch: self.branch.clone(), task: self.task.clone() };
+        let (zone, holder) = (self.zone.clone(), self.holder.clone());
+        Held { unlanded: Some(unlanded), ..Held::new(asked.clone(), zone, holder, self.since) }
     }
 
     /// The zone is free.

@@ -49,7 +49,7 @@ pub mod watching;
 
 pub use finding::{Clashing, Conflicts, Finding, Found, Kind, LiveTree, Pair, Place, Unseen};
 pub use lines::Span;
-pub use symbols::{Changes, Resigned};
+pub use symbols::Changes;
 
 /// Trees that are compared with each other; the oldest of more are left out, and said to be.
 pub const TREES_MAX: usize = 200;

@@ -11,9 +11,7 @@ use baton_core::claim::Holder;
 use baton_core::context::{Actor, Observed};
 use baton_core::id::{SessionId, TreeId};
 use baton_core::interfaces::refused::Refused;
-use baton_core::interfaces::{
-    self, Add, FileChange, Interface, Known, Resigned, Seen, SeenFile, Told,
-};
+use baton_core::interfaces::{self, Add, FileChange, Interface, Known, Seen, SeenFile, Told};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::sessions::{self as rules, Session};
@@ -23,17 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::interfaces as api;
 use crate::conflicts::{Changes, symbols};
-use crate::doors::reads;
+use crate::doors::reads::{self, mark};
+use crate::doors::texts::Texts;
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
 use crate::resources::{literal, path_on_disk};
 use crate::sighting::bury;
 use crate::workspace::{Retry, Workspace};
 use crate::{sessions, sighting};
-
-use copies::Copies;
-
-mod copies;
 
 /// Larger files are not read for this.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -74,14 +69,15 @@ pub fn add(
     operation: Option<&str>,
 ) -> Result<Told, Failure> {
     let mut files = Vec::new();
-    let copies = Copies::of(&workspace.place);
+    let copies = Texts::of_interfaces(&workspace.place);
     for word in &wanted.files {
         for path in literal(&workspace.place, cwd, word.as_ref())? {
             let text = match is_file(workspace, &path)? {
                 true => text_here(workspace, &path).unwrap_or_default(),
                 false => return Err(refuse(Refused::Missing { path })),
             };
-            let (tree, mark) = (workspace.tree.clone(), copies.keep(&text));
+            let (tree, mark) = (workspace.tree.clone(), mark(text.as_bytes()));
+            copies.keep(&mark, text.as_bytes());
             files.push(Known { path, tree, mark });
         }
     }
@@ -307,9 +303,9 @@ struct Compared<'a> {
 impl Compared<'_> {
     /// What others must hear of, if anything.
     fn seen(self, workspace: &mut Workspace, of: &Interface, by: Option<Holder>) -> Option<Seen> {
-        let copies = Copies::of(&workspace.place);
+        let copies = Texts::of_interfaces(&workspace.place);
         let after = self.after.clone().unwrap_or_default();
-        let mark = copies::mark(&after);
+        let mark = mark(after.as_bytes());
         if self.known.is_some_and(|known| known.mark == mark) {
             return None;
         }
@@ -328,7 +324,8 @@ impl Compared<'_> {
         if change.is_empty() {
             return None;
         }
-        let now = Known { path: self.path.clone(), tree: self.tree, mark: copies.keep(&after) };
+        copies.keep(&mark, after.as_bytes());
+        let now = Known { path: self.path.clone(), tree: self.tree, mark };
         let known = self.known.map(|known| known.mark.clone());
         let readers = readers(workspace, self.path, &now.mark).unwrap_or_default();
         let files = vec![SeenFile { change: change.cut(), known, now }];
@@ -339,14 +336,12 @@ impl Compared<'_> {
     fn change(&self, before: &str, after: &str) -> FileChange {
         let path = self.path.to_string();
         let Changes { added, removed, resigned, .. } = Changes::between(&path, before, after);
-        let resign =
-            |one: crate::conflicts::Resigned| Resigned { before: one.before, after: one.after };
         let lines = symbols::lines_outside(&path, before, after);
         FileChange {
             path: self.path.clone(),
             added,
             removed,
-            resigned: resigned.into_iter().map(resign).collect(),
+            resigned,
             lines: u32::try_from(lines).ok().filter(|lines| *lines > 0),
             deleted: self.after.is_none(),
             more: 0,

@@ -35,7 +35,7 @@ pub struct FileChange {
     pub more: u32,
 }
 
-/// A signature before and after.
+/// A signature before and after, as `name(a: T, b)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resigned {
     pub before: String,

@@ -3,6 +3,7 @@
 //! Owns the comparison by name and place: which are new, gone, called otherwise, or only different
 //! inside. Of a language that is not known here nothing is said.
 
+use baton_core::interfaces::Resigned;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,13 +27,6 @@ pub struct Changes {
     /// They are called as before and do something else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewritten: Vec<String>,
-}
-
-/// A function with its parameters before and after, as `name(a: T, b)`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Resigned {
-    pub before: String,
-    pub after: String,
 }
 
 impl Changes {

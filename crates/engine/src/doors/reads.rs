@@ -50,7 +50,7 @@ pub struct Stale {
 pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[String]) {
     let Some(session) = &actor.session else { return };
     let trace = Trace::of_session(&workspace.place, session, "reads");
-    let texts = Texts::of(&workspace.place);
+    let texts = Texts::of_sessions(&workspace.place);
     for path in paths {
         for Marked { path, mark, bytes } in marks(workspace, cwd, path) {
             trace.add(&format!("{mark} {path}"));
@@ -83,7 +83,7 @@ pub fn changed(
             };
             let Ok(resource) = Resource::literal(&now.path) else { continue };
             let by = last_other(workspace, &session, &resource)?;
-            let known = Texts::of(&workspace.place).get(before);
+            let known = Texts::of_sessions(&workspace.place).get(before);
             let text = now.bytes.and_then(|bytes| String::from_utf8(bytes).ok());
             let functions = match (&known, text) {
                 (Some(known), Some(text)) => Changes::between(&now.path, known, &text),

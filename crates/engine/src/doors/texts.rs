@@ -1,7 +1,8 @@
-//! Texts as sessions knew them, kept by what is in them.
+//! Texts as they were known, kept by what is in them.
 //!
-//! Owns a folder of copies beside the store, so that it can be said what others changed since a
-//! file was read, and not only that they did. A copy is a trace: it may be gone at any time.
+//! Owns folders of copies beside the store, so that it can be said what changed since a file was
+//! read or told of, and not only that it did. A copy may be gone at any time, or be on another
+//! machine: that makes a sentence poorer and never a decision wrong.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -14,6 +15,7 @@ use crate::place::Place;
 /// Larger files are not copied.
 const BYTES_MAX: usize = 512 * 1024;
 const TEXTS: &str = "texts";
+const INTERFACES: &str = "interfaces";
 
 #[derive(Debug)]
 pub(crate) struct Texts {
@@ -21,8 +23,15 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    pub(crate) fn of(place: &Place) -> Self {
+    /// What sessions have read. They go with the other traces.
+    pub(crate) fn of_sessions(place: &Place) -> Self {
         Self { folder: place.store.join(FOLDER).join(TEXTS) }
+    }
+
+    /// What others build on. They stay: a change is to be told however long ago the file was
+    /// looked at last.
+    pub(crate) fn of_interfaces(place: &Place) -> Self {
+        Self { folder: place.store.join(INTERFACES) }
     }
 
     /// Keeps a copy of what has this mark. One that is there already is as good.
