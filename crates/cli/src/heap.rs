@@ -22,7 +22,7 @@ mod front;
 mod tests;
 
 /// What a `check` needs. Pages that nobody touches would cost as much as the faults they save.
-const FIRST_BYTES: usize = 160 * 1024;
+const FIRST_BYTES: usize = 112 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Heap;

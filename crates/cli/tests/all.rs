@@ -15,6 +15,8 @@ mod commits;
 #[cfg(test)]
 mod conflicts;
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod deploys;
@@ -52,6 +54,8 @@ mod journal;
 mod mcp;
 #[cfg(test)]
 mod mcp_identity;
+#[cfg(test)]
+mod mcp_waiting;
 #[cfg(test)]
 mod notes;
 #[cfg(test)]

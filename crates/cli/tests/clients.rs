@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::harness::{Scratch, project};
 
 /// Where clients are installed; `clients/setup.sh` has the same.
-fn home() -> PathBuf {
+pub(crate) fn home() -> PathBuf {
     let given = std::env::var_os("RIG_HOME").map(PathBuf::from);
     let usual = || std::env::home_dir().unwrap_or_default().join(".cache/baton-rig");
     given.unwrap_or_else(usual)

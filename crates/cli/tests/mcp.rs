@@ -21,7 +21,7 @@ pub(crate) struct Client {
     /// Sent with every request.
     pub(crate) meta: Value,
     /// What came while something else was waited for.
-    early: Vec<Value>,
+    pub(crate) early: Vec<Value>,
 }
 
 impl Client {
@@ -59,7 +59,7 @@ impl Client {
     }
 
     /// Sends a request and gives its id.
-    fn ask(&mut self, method: &str, mut params: Value) -> u64 {
+    pub(crate) fn ask(&mut self, method: &str, mut params: Value) -> u64 {
         self.last += 1;
         if self.meta.as_object().is_some_and(|meta| !meta.is_empty()) {
             params["_meta"] = self.meta.clone();
@@ -71,7 +71,7 @@ impl Client {
         id
     }
 
-    fn tell(&mut self, method: &str, params: &Value) {
+    pub(crate) fn tell(&mut self, method: &str, params: &Value) {
         self.put(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
     }
 
@@ -81,7 +81,7 @@ impl Client {
     }
 
     /// The first message that fits; what comes before it is kept for later.
-    fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.early.iter().position(&fits) {
             return self.early.remove(at);
         }
@@ -94,7 +94,7 @@ impl Client {
         }
     }
 
-    fn answer(&mut self, id: u64) -> Value {
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
         self.until(|message| message["id"] == id)
     }
 
@@ -149,7 +149,7 @@ impl Client {
         self.ended()
     }
 
-    fn ended(&mut self) -> Duration {
+    pub(crate) fn ended(&mut self) -> Duration {
         let begun = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             assert!(begun.elapsed() < PATIENCE, "it does not end");
@@ -167,14 +167,14 @@ impl Drop for Client {
 }
 
 #[track_caller]
-fn said(result: Value) -> Value {
+pub(crate) fn said(result: Value) -> Value {
     assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "{result}");
     assert_eq!(result["content"][0]["text"], result["structuredContent"]["text"], "{result}");
     assert!(!result["content"][0]["text"].as_str().unwrap().contains('\u{1b}'), "{result}");
     result
 }
 
-fn modern() -> Value {
+pub(crate) fn modern() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "tester", "version": "1" },
@@ -493,100 +493,4 @@ fn of_two_servers_one_gets_it_and_the_other_is_told_of_the_first() {
     }
     let verified = scratch.baton(&["journal", "verify"]).ok();
     assert!(verified.out.starts_with("verified: "), "{verified:?}");
-}
-
-/// A client that waits for what ann holds, with its request.
-fn waiting(scratch: &Scratch, ann: &str) -> (Client, u64) {
-    scratch.acts(ann, &["claim", "src/a.rs"]).ok();
-    let mut bob = Client::of_session(scratch, &scratch.session("bob"));
-    bob.meta = json!({ "progressToken": 5 });
-    let id = bob.ask(
-        "tools/call",
-        json!({ "name": "claim",
-        "arguments": { "resources": ["src/a.rs"], "wait": "2m" } }),
-    );
-    scratch.until_waiting(1);
-    bob.meta = json!({});
-    (bob, id)
-}
-
-#[test]
-fn who_waits_is_told_served_beside_others_and_gets_it() {
-    let scratch = Scratch::workspace();
-    let ann = scratch.session("ann");
-    let (mut bob, id) = waiting(&scratch, &ann);
-    let told = bob.until(|message| message["method"] == "notifications/progress");
-    assert_eq!(told["params"]["progressToken"], 5, "{told}");
-    assert!(told["params"]["message"].as_str().unwrap().contains("held by ann"), "{told}");
-    bob.request("ping", json!({}));
-    assert!(bob.good("status", &json!({})).contains("1 waiting"));
-    scratch.acts(&ann, &["release", "--all"]).ok();
-    let got = said(bob.answer(id)["result"].clone());
-    assert!(got["content"][0]["text"].as_str().unwrap().starts_with("claimed src/a.rs"), "{got}");
-}
-
-#[test]
-fn a_cancelled_wait_leaves_no_place_in_the_queue() {
-    let scratch = Scratch::workspace();
-    let ann = scratch.session("ann");
-    let (mut bob, id) = waiting(&scratch, &ann);
-    bob.tell("notifications/cancelled", &json!({ "requestId": id, "reason": "enough" }));
-    scratch.until_waiting(0);
-    bob.good("claim", &json!({ "resources": ["README.md"] }));
-    scratch.acts(&ann, &["release", "--all"]).ok();
-    assert!(bob.early.iter().all(|message| message["id"] != id), "no answer to what nobody wants");
-    let held = scratch.baton(&["claims"]).ok().out;
-    assert!(!held.contains("src/a.rs"), "{held}");
-
-    // The same in the version without sessions.
-    scratch.acts(&ann, &["claim", "src/a.rs"]).ok();
-    let mut eve =
-        Client::of(scratch.command(&["mcp"]).env("BATON_SESSION", scratch.session("eve")));
-    eve.meta = modern();
-    let id = eve.ask(
-        "tools/call",
-        json!({ "name": "claim",
-        "arguments": { "resources": ["src/a.rs"], "wait": "2m" } }),
-    );
-    scratch.until_waiting(1);
-    eve.tell("notifications/cancelled", &json!({ "requestId": id }));
-    scratch.until_waiting(0);
-}
-
-#[test]
-fn the_server_ends_with_its_client_also_while_a_call_waits() {
-    let scratch = Scratch::workspace();
-    let ann = scratch.session("ann");
-    let (mut bob, _) = waiting(&scratch, &ann);
-    let took = bob.close();
-    assert!(took < Duration::from_secs(3), "{took:?}");
-    assert!(bob.child.wait().unwrap().success());
-    scratch.until_waiting(0);
-
-    let (mut bob, _) = waiting(&scratch, &ann);
-    let killed =
-        Command::new("kill").args(["-TERM", &bob.child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let took = bob.ended();
-    assert!(took < Duration::from_secs(3), "{took:?}");
-    // Whoever looks next sees that nobody waits there.
-    scratch.acts(&ann, &["release", "--all"]).ok();
-    let cat = scratch.session("cat");
-    scratch.acts(&cat, &["claim", "src/a.rs"]).ok();
-
-    // A server without any request, and one whose answers nobody reads.
-    let mut idle = Client::start(&scratch);
-    assert!(idle.close() < Duration::from_secs(3));
-    let mut deaf = scratch.command(&["mcp"]);
-    let mut deaf = deaf.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut input = deaf.stdin.take().unwrap();
-    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
-    // It fills both pipes: only who stops listening can let it go on.
-    let writing = std::thread::spawn(move || input.write_all(ping.repeat(20_000).as_bytes()));
-    std::thread::sleep(Duration::from_millis(200));
-    drop(deaf.stdout.take());
-    let _ = writing.join().unwrap();
-    let begun = Instant::now();
-    deaf.wait().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(10));
 }

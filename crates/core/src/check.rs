@@ -76,6 +76,9 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// The act is to be written down: a lease is half used, or somebody must be told something.
+    #[serde(skip)]
+    pub due: bool,
 }
 
 /// Judges each resource. A token that is shown must belong to a live claim of the caller that
@@ -101,8 +104,9 @@ pub fn check(
         findings.push(finding);
     }
     let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Allow);
+    let due = scene.caller.as_ref().is_some_and(|caller| !caller.activity(context, &[]).is_empty());
     let notices = scene.caller.map(|caller| caller.notices).unwrap_or_default();
-    Ok(Checked { verdict, findings, notices })
+    Ok(Checked { verdict, findings, notices, due })
 }
 
 fn judge(

@@ -16,9 +16,10 @@ use crate::view::{Index, Kind, Query, Record};
 /// How long an unknown holder's claim outlives its TTL, so that an act already under way can end.
 pub const LOCK_DELAY_MAX: Span = Span::seconds(10);
 
+/// Everything that stands at a resource: claims, waiters, leftovers, serial zones, interfaces. One
+/// index, so that a look at a path asks once for all of them.
 pub const BY_RESOURCE: Index = "claim.resource";
 pub const BY_SESSION: Index = "claim.session";
-pub const LEFTOVER_BY_RESOURCE: Index = "leftover.resource";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -231,7 +232,7 @@ impl Record for Leftover {
     }
 
     fn index_entries(&self) -> Vec<(Index, String)> {
-        resource_entries(LEFTOVER_BY_RESOURCE, &self.paths)
+        resource_entries(BY_RESOURCE, &self.paths)
     }
 }
 

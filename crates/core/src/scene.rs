@@ -19,7 +19,7 @@ use crate::sessions::{self, Alias, Session};
 use crate::task::{self, Task};
 use crate::time::{Moment, Span};
 use crate::view::{Index, Query, Record, Row, View, get, only, parse};
-use crate::waiting::{self, Waiter};
+use crate::waiting::Waiter;
 use crate::zones::{Policy, SERIAL_PREFIX};
 
 /// How many candidates one look reads at first; it looks again for more when all of it was used.
@@ -230,9 +230,7 @@ impl Scene {
         let mut queries = if known { Caller::queries(context, DUE_MAX)? } else { Vec::new() };
         queries.push(Query::get::<Policy>(Policy::KEY));
         let head = queries.len();
-        for index in [claim::BY_RESOURCE, waiting::BY_RESOURCE, claim::LEFTOVER_BY_RESOURCE] {
-            queries.extend(candidates(index, resources, limit));
-        }
+        queries.extend(candidates(resources, limit));
         let answers = view.read(&queries)?;
         let complete = answers[head..].iter().all(|rows| rows.len() < limit as usize);
         let mut caller = match known {
@@ -504,7 +502,8 @@ impl Held {
 }
 
 /// Where claims, waiters and leftovers that may overlap `resources` are found.
-fn candidates(index: Index, resources: &[Resource], limit: u32) -> Vec<Query> {
+fn candidates(resources: &[Resource], limit: u32) -> Vec<Query> {
+    let index = claim::BY_RESOURCE;
     let mut places = Places::of(resources);
     // Serial zones are found before the policy is known, all in the same batch: they are few.
     places.ranges.insert(format!("@{SERIAL_PREFIX}"));

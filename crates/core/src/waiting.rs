@@ -35,7 +35,6 @@ const CYCLE_LENGTH_MAX: usize = 32;
 const WAITS_PER_SESSION_MAX: u32 = 64;
 const CLAIMS_LOOKED_AT_MAX: u32 = 10_000;
 
-pub const BY_RESOURCE: Index = "waiter.resource";
 pub const BY_SESSION: Index = "waiter.session";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +65,7 @@ impl Record for Waiter {
     }
 
     fn index_entries(&self) -> Vec<(Index, String)> {
-        let mut entries = resource_entries(BY_RESOURCE, &self.hold.resources);
+        let mut entries = resource_entries(claim::BY_RESOURCE, &self.hold.resources);
         entries.push((BY_SESSION, self.hold.holder.session.0.clone()));
         entries
     }

@@ -34,6 +34,9 @@ pub struct Verdicts {
     pub not_claimable: Vec<NotClaimable>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// A sign of life is due.
+    #[serde(skip)]
+    pub due: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +70,12 @@ pub fn check(
         not_claimable.push(NotClaimable { path: path.clone(), verdict, because });
     }
     let checked = match resources.is_empty() {
-        true => Checked { verdict: Verdict::Allow, findings: Vec::new(), notices: Vec::new() },
+        true => Checked {
+            verdict: Verdict::Allow,
+            findings: Vec::new(),
+            notices: Vec::new(),
+            due: true,
+        },
         false => judge(workspace, actor, &resources, wanted.token)?,
     };
     let strictest = not_claimable.iter().map(|path| path.verdict).max();
@@ -76,6 +84,7 @@ pub fn check(
         findings: checked.findings,
         not_claimable,
         notices: checked.notices,
+        due: checked.due,
     })
 }
 

@@ -16,6 +16,7 @@ use baton_core::context::{Actor, Life, Observed};
 use baton_core::event::EndOfWait;
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::refusal::Refusal;
+use baton_core::resource::Resource;
 use baton_core::sessions::Session;
 use baton_core::view::get;
 use baton_core::waiting;
@@ -85,14 +86,45 @@ pub fn claim_until(
     };
     let retry = operation.map(|operation| Retry::of(operation, "claim", wanted));
     if request.wait.is_none() {
-        return match attempt(workspace, actor, &request, retry.as_ref())? {
-            Answer::Granted(granted) => Ok(*granted),
-            Answer::Queued(queued) => Err(waited_in_vain(&queued)),
-        };
+        return at_once(workspace, actor, &request, retry.as_ref());
     }
     let machine = &workspace.machine;
     request.process = machine.current().map(|identity| process_of(machine, &identity));
     wait_for(workspace, actor, request, retry.as_ref(), wait)
+}
+
+/// Takes what an edit needs, in this tree only.
+pub(crate) fn for_edit(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    resources: Vec<Resource>,
+    mode: Mode,
+) -> Result<Granted, Failure> {
+    let request = Request {
+        resources,
+        mode,
+        scope: Scope::Tree,
+        ttl: TTL_DEFAULT,
+        priority: 0,
+        reason: None,
+        task: None,
+        wait: None,
+        waiter: None,
+        process: None,
+    };
+    at_once(workspace, actor, &request, None)
+}
+
+fn at_once(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    request: &Request,
+    retry: Option<&Retry>,
+) -> Result<Granted, Failure> {
+    match attempt(workspace, actor, request, retry)? {
+        Answer::Granted(granted) => Ok(*granted),
+        Answer::Queued(queued) => Err(waited_in_vain(&queued)),
+    }
 }
 
 fn wait_for(

@@ -11,7 +11,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What a `check` has in small pieces at the same time, and a little more.
-pub(super) const FRONT_BYTES: usize = 64 * 1024;
+pub(super) const FRONT_BYTES: usize = 44 * 1024;
 
 /// Sizes are multiples of this, and so are addresses.
 const STEP: usize = 16;

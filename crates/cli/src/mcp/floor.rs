@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use baton_core::context::Actor;
 use baton_engine::doors;
@@ -68,6 +69,8 @@ pub(super) struct Order {
     pub(super) steps: Vec<Step>,
     pub(super) end: PipeReader,
     pub(super) hear: Box<dyn Fn(&str)>,
+    /// How long it waits for its turn at the store.
+    pub(super) patience: Duration,
 }
 
 #[expect(clippy::large_enum_variant, reason = "a call has three of them at the most")]
@@ -92,12 +95,19 @@ impl Floor {
         Self { folder, wanted, hints, kept, parent }
     }
 
+    /// Whether a store of this machine is open and waits for a call.
+    pub(super) fn is_warm(&self) -> bool {
+        let here = |one: &Kept| one.asked == self.folder && !one.workspace.place.workspace.shared;
+        locked(&self.kept).iter().any(here)
+    }
+
     /// Serves one call, step by step until one is refused.
     pub(super) fn serve(&self, order: Order) -> Served {
         let mut kept = match self.open(order.folder.as_deref()) {
             Ok(kept) => kept,
             Err(problem) => return Served { problem: Some(problem), ..Served::default() },
         };
+        kept.workspace.patience = order.patience;
         let actor = match self.who(&mut kept.workspace, &order.caller, order.acts) {
             Ok(actor) => actor,
             Err(failure) => {

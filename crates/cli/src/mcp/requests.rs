@@ -4,7 +4,10 @@
 //! line parses into as well. A field that the request of an action does not have is refused rather
 //! than passed over: an agent that gives a reason wants it kept.
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use baton_core::key::{Key, KeyPattern};
 use baton_core::time::Span;
@@ -38,12 +41,15 @@ pub(super) struct Meant {
     pub(super) folder: Option<PathBuf>,
     /// An ending that is not good is a refusal: nothing landed.
     pub(super) must_succeed: bool,
+    /// It asks nothing but the store, and waits for nobody.
+    pub(super) brief: bool,
 }
 
 /// The commands that answer a call.
 pub(super) fn read(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
     let mut given = Given { tool: tool.name, given: tool.check(given)? };
-    let mut meant = Meant { steps: Vec::new(), acts: true, folder: None, must_succeed: false };
+    let mut meant =
+        Meant { steps: Vec::new(), acts: true, folder: None, must_succeed: false, brief: false };
     let command = match tool.name {
         "status" => {
             meant.acts = false;
@@ -52,7 +58,11 @@ pub(super) fn read(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
                 None => Command::Status(Status::default()),
             }
         }
-        "claim" => claim(&mut given)?,
+        "claim" => {
+            let command = claim(&mut given)?;
+            meant.brief = matches!(&command, Command::Claim(wanted) if wanted.wait.is_none());
+            command
+        }
         "release" => {
             given.given.entry("resources").or_insert_with(|| Value::Array(Vec::new()));
             let wanted: api::Release = given.request("release")?;
@@ -143,11 +153,12 @@ impl Given {
     }
 
     /// All that is left, as one request.
-    fn request<T: DeserializeOwned + JsonSchema>(&mut self, action: &str) -> Result<T, Problem> {
-        let schema = schemars::schema_for!(T);
-        let known = schema.get("properties").and_then(Value::as_object);
-        let known = |name: &String| known.is_some_and(|known| known.contains_key(name));
-        if let Some(name) = self.given.keys().find(|name| !known(name)) {
+    fn request<T>(&mut self, action: &str) -> Result<T, Problem>
+    where
+        T: DeserializeOwned + JsonSchema + 'static,
+    {
+        let known = fields_of::<T>();
+        if let Some(name) = self.given.keys().find(|name| !known.contains(name)) {
             return Err(self.wrong(format!("{action} does not take `{name}`")));
         }
         let given = std::mem::take(&mut self.given);
@@ -159,6 +170,18 @@ impl Given {
             }
         })
     }
+}
+
+/// What a request has. Kept, because its schema takes as long to make as a claim.
+fn fields_of<T: JsonSchema + 'static>() -> Arc<[String]> {
+    static KNOWN: Mutex<BTreeMap<TypeId, Arc<[String]>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let fields = known.entry(TypeId::of::<T>()).or_insert_with(|| {
+        let schema = schemars::schema_for!(T);
+        let fields = schema.get("properties").and_then(Value::as_object);
+        fields.into_iter().flat_map(|fields| fields.keys().cloned()).collect()
+    });
+    Arc::clone(fields)
 }
 
 fn claim(given: &mut Given) -> Result<Command, Problem> {

@@ -6,13 +6,16 @@
 
 use std::io::PipeWriter;
 use std::sync::Arc;
+use std::time::Duration;
 
+use baton_engine::workspace::PATIENCE;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestMetaObject,
-    ResourceContents, ServerCapabilities, ServerConfig, Tool,
+    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, RequestMetaObject, ResourceContents,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -23,6 +26,7 @@ use super::floor::{Caller, Floor, Order, Served};
 use super::pages;
 use super::requests::{self, Meant};
 use super::tools::{self, Asked};
+use crate::words::Problem;
 
 const INSTRUCTIONS: &str = "Baton keeps several agents and people on one codebase from stepping on \
 each other. Begin with status; take a task (task_take) or claim what you will change; finish with \
@@ -31,6 +35,8 @@ task_update done. A refusal says who, until when and why, and what to do next.";
 /// A larger document is left out of the structured answer: its words say what matters, and a model
 /// would read all of it.
 const DOCUMENT_BYTES_MAX: usize = 4_000;
+/// How long others may be at the store before a brief call goes to a thread of its own.
+const MOMENT: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug)]
 pub(super) struct Server {
@@ -44,6 +50,28 @@ impl Server {
         Self { floor, end }
     }
 
+    /// Serves a brief call where it arrived: handing it to another thread and back would take as
+    /// long as the call itself. Nothing when others are at the store for more than a moment.
+    fn serve_at_once(
+        &self,
+        meant: Meant,
+        context: &RequestContext<RoleServer>,
+    ) -> std::io::Result<Option<Served>> {
+        // Nobody can end it early, and nobody needs to.
+        let (end, _open) = std::io::pipe()?;
+        let served = self.floor.serve(Order {
+            caller: caller(context),
+            folder: meant.folder,
+            acts: meant.acts,
+            steps: meant.steps,
+            end,
+            hear: Box::new(|_| {}),
+            patience: MOMENT,
+        });
+        let busy = served.problem.as_ref().is_some_and(|problem| problem.code == "busy");
+        Ok((!busy).then_some(served))
+    }
+
     /// Serves a call in a thread of its own, telling how it goes on, until it is done. A client
     /// that does not want it any more, or is gone, ends it early.
     async fn serve(&self, meant: Meant, context: &RequestContext<RoleServer>) -> Served {
@@ -52,15 +80,13 @@ impl Server {
             Err(error) => return defect(&error.to_string()),
         };
         let (sender, mut heard) = mpsc::unbounded_channel::<String>();
-        let caller = Caller {
-            session: client_session(&context.meta),
-            name: context.client_info().map(|client| client.name),
-        };
+        let caller = caller(context);
         let floor = Arc::clone(&self.floor);
         let mut call = tokio::task::spawn_blocking(move || {
             let Meant { steps, acts, folder, .. } = meant;
             let hear = Box::new(move |text: &str| drop(sender.send(text.to_owned())));
-            floor.serve(Order { caller, folder, acts, steps, end: reader, hear })
+            let (end, patience) = (reader, PATIENCE);
+            floor.serve(Order { caller, folder, acts, steps, end, hear, patience })
         });
         let mut writer: Option<PipeWriter> = Some(writer);
         let mut told = 0.0;
@@ -103,6 +129,13 @@ pub(super) async fn over(mut end: watch::Receiver<bool>) {
     drop(end.wait_for(|ended| *ended).await);
 }
 
+fn caller(context: &RequestContext<RoleServer>) -> Caller {
+    Caller {
+        session: client_session(&context.meta),
+        name: context.client_info().map(|client| client.name),
+    }
+}
+
 /// The session that the client itself says it is, where it does.
 fn client_session(meta: &RequestMetaObject) -> Option<(String, String)> {
     let told = meta.get("x-codex-turn-metadata")?;
@@ -119,7 +152,7 @@ fn client_session(meta: &RequestMetaObject) -> Option<(String, String)> {
 }
 
 fn defect(what: &str) -> Served {
-    let problem = crate::words::Problem {
+    let problem = Problem {
         exit: 4,
         code: "defect",
         message: format!("the call could not be served: {what}"),
@@ -192,14 +225,22 @@ impl ServerHandler for Server {
             return Err(unknown("tool", &request.name, &known));
         };
         let given: JsonObject = request.arguments.unwrap_or_default();
-        let (served, must_succeed) = match requests::read(tool, given) {
-            Err(problem) => (Served { problem: Some(problem), ..Served::default() }, true),
-            Ok(meant) => {
-                let must_succeed = meant.must_succeed;
-                (self.serve(meant, &context).await, must_succeed)
+        let mut must_succeed = true;
+        let served = async {
+            let meant = requests::read(tool, given.clone())?;
+            must_succeed = meant.must_succeed;
+            if !meant.brief || !self.floor.is_warm() {
+                return Ok(self.serve(meant, &context).await);
+            }
+            match self.serve_at_once(meant, &context) {
+                Ok(Some(served)) => Ok(served),
+                Ok(None) => Ok(self.serve(requests::read(tool, given)?, &context).await),
+                Err(error) => Ok(defect(&error.to_string())),
             }
         };
-        Ok(result(served, must_succeed).into())
+        let refused = |problem| Served { problem: Some(problem), ..Served::default() };
+        let served: Result<Served, Problem> = served.await;
+        Ok(result(served.unwrap_or_else(refused), must_succeed).into())
     }
 
     async fn list_resources(
@@ -226,16 +267,36 @@ impl ServerHandler for Server {
         let Some(step) = pages::step(&request.uri) else {
             let known =
                 ["baton://status", "baton://journal", "baton://task/ID", "baton://handoff/ID"];
-            return Err(unknown("resource", &request.uri, &known));
+            let mut error = unknown("resource", &request.uri, &known);
+            error.data = Some(json!({ "uri": request.uri }));
+            return Err(error);
         };
-        let meant = Meant { steps: vec![step], acts: false, folder: None, must_succeed: false };
+        let meant = Meant {
+            steps: vec![step],
+            acts: false,
+            folder: None,
+            must_succeed: false,
+            brief: false,
+        };
         let served = self.serve(meant, &context).await;
         if let Some(problem) = &served.problem {
             let message = format!("{}; next: {}", problem.message, problem.next);
-            return Err(ErrorData::resource_not_found(message, None));
+            return Err(ErrorData::resource_not_found(
+                message,
+                Some(json!({ "uri": request.uri })),
+            ));
         }
         let page = ResourceContents::text(served.said.text, request.uri);
         Ok(ReadResourceResult::new(vec![page]).into())
+    }
+
+    /// There are none. An empty list would say that there could be some.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
     }
 
     /// A method that nobody knows, or a known one with parameters that nobody understands.

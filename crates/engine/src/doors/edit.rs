@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use baton_core::check::{Because, Finding, Verdict};
+use baton_core::claim::Mode;
 use baton_core::claims::Granted;
 use baton_core::context::Actor;
 use baton_core::notices::Notice;
@@ -71,6 +72,8 @@ pub struct Judged {
     /// Files in append zones in which existing lines would change.
     pub not_appended: Vec<Resource>,
     pub notices: Vec<Notice>,
+    /// A sign of life is due, by which the session is told what it must know.
+    due: bool,
 }
 
 impl Target {
@@ -98,7 +101,19 @@ impl Judged {
             asked: Vec::new(),
             not_appended: Vec::new(),
             notices: Vec::new(),
+            due: verdicts.due,
         }
+    }
+
+    fn sign_of_life(&mut self, workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
+        if self.due {
+            self.notices = doors::alive(workspace, actor)?;
+        }
+        Ok(())
+    }
+
+    fn resources(&self) -> Vec<Resource> {
+        self.findings.iter().map(|one| one.resource.clone()).collect()
     }
 
     fn goes_against_others(&self) -> bool {
@@ -114,7 +129,7 @@ pub fn edit(
     targets: &[Target],
 ) -> Result<Judged, Failure> {
     let words: Vec<String> = targets.iter().map(Target::word).collect();
-    let wanted = api::Check { paths: words.clone(), token: None };
+    let wanted = api::Check { paths: words, token: None };
     let mut judged = Judged::of(checking::check(workspace, actor, cwd, &wanted)?);
     if judged.verdict < Verdict::Ask {
         look_at_changes(workspace, actor, cwd, targets, &mut judged)?;
@@ -123,35 +138,21 @@ pub fn edit(
         }
     }
     match judged.verdict {
-        Verdict::Ask | Verdict::Deny => judged.notices = doors::alive(workspace, actor)?,
-        Verdict::Allow | Verdict::Warn => take(workspace, actor, cwd, &words, &mut judged)?,
+        Verdict::Ask | Verdict::Deny => judged.sign_of_life(workspace, actor)?,
+        Verdict::Allow | Verdict::Warn => take(workspace, actor, &mut judged)?,
     }
     Ok(judged)
 }
 
 /// Claims what is not held yet; a sign of life when all of it is.
-fn take(
-    workspace: &mut Workspace,
-    actor: &Actor,
-    cwd: &Path,
-    words: &[String],
-    judged: &mut Judged,
-) -> Result<(), Failure> {
+fn take(workspace: &mut Workspace, actor: &Actor, judged: &mut Judged) -> Result<(), Failure> {
     let free = |one: &Finding| !matches!(one.because, Because::Mine | Because::Unjudged);
     if !judged.findings.iter().any(free) {
-        judged.notices = doors::alive(workspace, actor)?;
-        return Ok(());
+        return judged.sign_of_life(workspace, actor);
     }
-    let claimable =
-        |word: &&String| !judged.not_claimable.iter().any(|one| one.path == word.as_str());
-    let wanted = api::Claim {
-        resources: words.iter().filter(claimable).cloned().collect(),
-        tree: true,
-        shared: judged.findings.iter().all(|one| one.zone == Rule::Append),
-        reason: None,
-        ..api::Claim::default()
-    };
-    match claiming::claim(workspace, actor, cwd, &wanted, None, &mut |_| {}) {
+    let append = judged.findings.iter().all(|one| one.zone == Rule::Append);
+    let mode = if append { Mode::Shared } else { Mode::Exclusive };
+    match claiming::for_edit(workspace, actor, judged.resources(), mode) {
         Ok(granted) => {
             judged.notices.clone_from(&granted.notices);
             judged.granted = Some(granted);
@@ -184,8 +185,7 @@ fn look_at_changes(
     judged: &mut Judged,
 ) -> Result<(), Failure> {
     let literals = targets.iter().filter(|one| !one.pattern);
-    let paths: Vec<String> = literals.clone().map(|one| one.path.clone()).collect();
-    judged.stale = reads::changed(workspace, actor, cwd, &paths)?;
+    judged.stale = reads::changed(workspace, actor, &judged.resources())?;
     let append = judged.findings.iter().any(|one| one.zone == Rule::Append);
     if judged.stale.is_empty() && !append {
         return Ok(());

@@ -3,7 +3,7 @@
 //! Owns the marks: path, and a hash of what was there when the session last read or wrote it. They
 //! are traces: without one nothing is said, and nothing is ever granted or refused by them alone.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use baton_core::context::Actor;
@@ -49,10 +49,12 @@ pub struct Stale {
 /// The session has read these, or has just written them: it knows them as they are now.
 pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[String]) {
     let Some(session) = &actor.session else { return };
-    let trace = Trace::of_session(&workspace.place, session, "reads");
+    let trace = marks_of(&workspace.place, session);
     let texts = Texts::of_sessions(&workspace.place);
     for path in paths {
-        for Marked { path, mark, bytes } in marks(workspace, cwd, path) {
+        let resources = literal(&workspace.place, cwd, path.as_ref()).unwrap_or_default();
+        let marked = resources.iter().filter_map(|one| marked(&workspace.place.root, one));
+        for Marked { path, mark, bytes } in marked {
             trace.add(&format!("{mark} {path}"));
             if let Some(bytes) = bytes {
                 texts.keep(&mark, &bytes);
@@ -62,43 +64,54 @@ pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[Strin
 }
 
 /// Which of these have changed since the session knew them.
-pub fn changed(
+pub(super) fn changed(
     workspace: &mut Workspace,
     actor: &Actor,
-    cwd: &Path,
-    paths: &[String],
+    resources: &[Resource],
 ) -> Result<Vec<Stale>, Failure> {
-    let Some(session) = actor.session.clone() else {
+    let Some(session) = &actor.session else {
         return Ok(Vec::new());
     };
-    let known = known(&Trace::of_session(&workspace.place, &session, "reads"));
-    if known.is_empty() {
-        return Ok(Vec::new());
-    }
+    let trace = marks_of(&workspace.place, session);
+    stale(workspace, session, resources, |path| newest_mark(&trace, path))
+}
+
+/// Those that are not as they were known.
+fn stale(
+    workspace: &mut Workspace,
+    session: &SessionId,
+    resources: &[Resource],
+    known: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<Stale>, Failure> {
     let mut stale = Vec::new();
-    for path in paths {
-        for now in marks(workspace, cwd, path) {
-            let Some(before) = known.get(&now.path).filter(|before| **before != now.mark) else {
-                continue;
-            };
-            let Ok(resource) = Resource::literal(&now.path) else { continue };
-            let by = last_other(workspace, &session, &resource)?;
-            let known = Texts::of_sessions(&workspace.place).get(before);
-            let text = now.bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-            let functions = match (&known, text) {
-                (Some(known), Some(text)) => Changes::between(&now.path, known, &text),
-                _ => Changes::default(),
-            };
-            stale.push(Stale { path: resource, by, functions, now: now.mark, known });
+    for resource in resources {
+        // A file that was never looked at is not read for this.
+        let Some(before) = literal_text(resource).and_then(&known) else { continue };
+        let Some(Marked { path, mark, bytes }) = marked(&workspace.place.root, resource) else {
+            continue;
+        };
+        if before == mark {
+            continue;
         }
+        let by = last_other(workspace, session, resource)?;
+        let known = Texts::of_sessions(&workspace.place).get(&before);
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let functions = match (&known, text) {
+            (Some(known), Some(text)) => Changes::between(&path, known, &text),
+            _ => Changes::default(),
+        };
+        stale.push(Stale { path: resource.clone(), by, functions, now: mark, known });
     }
     Ok(stale)
 }
 
 /// Every path that the session has read or written, as hooks told.
 pub(crate) fn paths(workspace: &Workspace, actor: &Actor) -> Vec<String> {
-    let trace = actor.session.as_ref().map(|s| Trace::of_session(&workspace.place, s, "reads"));
-    trace.map(|trace| known(&trace).into_keys().collect()).unwrap_or_default()
+    let read = actor.session.as_ref().map(|session| marks_of(&workspace.place, session).text());
+    let read = read.unwrap_or_default();
+    let paths: BTreeSet<&str> =
+        read.lines().filter_map(|line| line.split_once(' ')).map(|(_, path)| path).collect();
+    paths.into_iter().map(str::to_owned).collect()
 }
 
 /// Files that are not as the session read them and of which it was not told yet.
@@ -108,11 +121,12 @@ pub(super) fn news(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Stale
     };
     let told = Trace::of_session(&workspace.place, &session, "told");
     let known = told.lines();
-    let mut paths = paths(workspace, actor);
-    paths.truncate(LOOKED_AT_MAX);
-    let root = workspace.place.root.clone();
+    let read = marks_of(&workspace.place, &session).text();
+    let paths = paths(workspace, actor).into_iter().take(LOOKED_AT_MAX);
+    let resources: Vec<Resource> = paths.filter_map(|path| Resource::literal(&path).ok()).collect();
+    let mark = |path: &str| last_mark(&read, path).map(str::to_owned);
     let mut fresh = Vec::new();
-    for stale in changed(workspace, actor, &root, &paths)? {
+    for stale in stale(workspace, &session, &resources, mark)? {
         let line = format!("{} {}", stale.now, stale.path);
         if !known.contains(&line) {
             told.add(&line);
@@ -122,13 +136,19 @@ pub(super) fn news(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Stale
     Ok(fresh)
 }
 
-/// Path in the tree, and the latest mark of it.
-fn known(trace: &Trace) -> BTreeMap<String, String> {
-    let split = |line: &String| {
-        let (mark, path) = line.split_once(' ')?;
-        Some((path.to_owned(), mark.to_owned()))
-    };
-    trace.lines().iter().filter_map(split).collect()
+/// The latest mark of a path.
+fn last_mark<'a>(read: &'a str, path: &str) -> Option<&'a str> {
+    let wanted = format!(" {path}\n");
+    let mut rest = read;
+    while let Some(at) = rest.rfind(&wanted) {
+        let line = rest[..at].rsplit('\n').next().unwrap_or_default();
+        // A path may end like another: what stands before is a mark and nothing else.
+        if !line.contains(' ') {
+            return Some(line);
+        }
+        rest = &rest[..at];
+    }
+    None
 }
 
 /// The mark of a text.
@@ -144,25 +164,26 @@ struct Marked {
     bytes: Option<Vec<u8>>,
 }
 
-/// What a spelling means here, with a mark of what is there. Only plain files have one.
-fn marks(workspace: &Workspace, cwd: &Path, path: &str) -> Vec<Marked> {
-    let root = &workspace.place.root;
-    let resources = literal(&workspace.place, cwd, path.as_ref()).unwrap_or_default();
-    let marked = resources.iter().filter_map(|resource| {
-        let file = path_on_disk(root, resource)?;
-        let Resource::Path(pattern) = resource else { return None };
-        let bytes = match std::fs::metadata(&file) {
-            Ok(metadata) if metadata.is_file() && metadata.len() <= FILE_BYTES_MAX => {
-                Some(std::fs::read(&file).ok()?)
-            }
-            Ok(_) => return None,
-            Err(_) => None,
-        };
-        let mark = bytes.as_deref().map_or_else(|| ABSENT.to_owned(), mark);
-        let path = pattern.text();
-        (!path.contains('\n')).then(|| Marked { path: path.to_owned(), mark, bytes })
-    });
-    marked.collect()
+/// A file with a mark of what is there. Only plain files have one.
+fn marked(root: &Path, resource: &Resource) -> Option<Marked> {
+    let path = literal_text(resource).filter(|path| !path.contains('\n'))?;
+    let file = path_on_disk(root, resource)?;
+    let bytes = match std::fs::metadata(&file) {
+        Ok(metadata) if metadata.is_file() && metadata.len() <= FILE_BYTES_MAX => {
+            Some(std::fs::read(&file).ok()?)
+        }
+        Ok(_) => return None,
+        Err(_) => None,
+    };
+    let mark = bytes.as_deref().map_or_else(|| ABSENT.to_owned(), mark);
+    Some(Marked { path: path.to_owned(), mark, bytes })
+}
+
+fn literal_text(resource: &Resource) -> Option<&str> {
+    match resource {
+        Resource::Path(pattern) => Some(pattern.text()),
+        _ => None,
+    }
 }
 
 /// The last one who claimed the path, if that was somebody else.
@@ -180,5 +201,28 @@ fn last_other(
 
 /// What a session last knew of a path in the tree.
 pub(crate) fn known_mark(place: &Place, session: &SessionId, path: &str) -> Option<String> {
-    known(&Trace::of_session(place, session, "reads")).remove(path)
+    newest_mark(&marks_of(place, session), path)
+}
+
+fn newest_mark(trace: &Trace, path: &str) -> Option<String> {
+    trace.tails().find_map(|read| last_mark(&read, path).map(str::to_owned))
+}
+
+fn marks_of(place: &Place, session: &SessionId) -> Trace {
+    Trace::of_session(place, session, "reads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_mark_of_exactly_this_path() {
+        let read = "11 b.rs\n22 a b.rs\n33 b.rs\n44 src/a b.rs\n";
+        assert_eq!(last_mark(read, "b.rs"), Some("33"));
+        assert_eq!(last_mark(read, "a b.rs"), Some("22"));
+        assert_eq!(last_mark(read, "src/a b.rs"), Some("44"));
+        assert_eq!(last_mark(read, ".rs"), None);
+        assert_eq!(last_mark(read, "b.r"), None);
+    }
 }

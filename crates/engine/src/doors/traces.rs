@@ -15,6 +15,7 @@ use crate::place::Place;
 
 /// A trace that has grown beyond this keeps its second half only.
 const BYTES_MAX: u64 = 512 * 1024;
+const TAILS: [u64; 2] = [8 * 1024, 64 * 1024];
 pub(super) const FOLDER: &str = "traces";
 /// Traces that nobody has touched for so long are of no use to anybody.
 const AGE_MAX: Duration = Duration::from_secs(3 * 24 * 3_600);
@@ -57,8 +58,11 @@ impl Trace {
     /// Adds a line. Lines of several processes do not mix: each is one write at the end.
     pub(super) fn add(&self, line: &str) {
         let text = format!("{}\n", line.replace('\n', " "));
-        let written = self.open().and_then(|mut file| file.write_all(text.as_bytes()));
-        if written.is_ok() {
+        let length = self.open().and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.metadata().map(|metadata| metadata.len())
+        });
+        if length.is_ok_and(|length| length > BYTES_MAX) {
             self.shorten();
         }
     }
@@ -77,10 +81,37 @@ impl Trace {
         }
     }
 
-    /// The lines, oldest first; none when there is no trace.
+    /// All lines, oldest first; nothing when there is no trace.
+    pub(super) fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap_or_default()
+    }
+
+    /// Its last lines, then more of them, then all: what is asked for is mostly recent, and a hook
+    /// does not read all that a long session has left.
+    pub(super) fn tails(&self) -> impl Iterator<Item = String> {
+        let file = File::open(&self.path).ok();
+        let opened = file.and_then(|file| Some((file.metadata().ok()?.len(), file)));
+        let (length, file) = opened.map_or((0, None), |(length, file)| (length, Some(file)));
+        let parts = TAILS.into_iter().filter(move |part| *part < length).chain([length]);
+        parts.map_while(move |part| {
+            let mut file = file.as_ref()?;
+            let mut bytes = Vec::with_capacity(usize::try_from(part).ok()?);
+            file.seek(SeekFrom::Start(length - part)).ok()?;
+            file.take(part).read_to_end(&mut bytes).ok()?;
+            if part < length {
+                // The first line is cut in two: it goes.
+                let cut =
+                    bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+                bytes.drain(..cut);
+            }
+            let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            Some(String::from_utf8(bytes).unwrap_or_else(|error| lossy(error.as_bytes())))
+        })
+    }
+
+    /// The lines, oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
-        let text = fs::read_to_string(&self.path).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+        self.text().lines().map(str::to_owned).collect()
     }
 
     /// The lines, and the trace is empty after.
@@ -111,5 +142,29 @@ impl Trace {
         if fs::write(&fresh, whole).is_ok() {
             let _ = fs::rename(&fresh, &self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_grow_and_hold_whole_lines_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = Trace { path: folder.path().join("of") };
+        assert_eq!(trace.tails().count(), 0);
+        trace.add("one");
+        trace.add("two\nlines");
+        assert_eq!(trace.tails().collect::<Vec<_>>(), ["one\ntwo lines\n"]);
+        (0..20_000).for_each(|number| trace.add(&format!("{number:08}")));
+        let tails: Vec<String> = trace.tails().collect();
+        assert_eq!(tails.len(), 3);
+        for tail in &tails {
+            assert!(tail.ends_with("\n00019999\n"));
+            assert!(tail.lines().skip(2).all(|line| line.len() == 8));
+        }
+        assert!(tails[0].lines().all(|line| line.len() == 8), "no line cut in two");
+        assert!(tails[2].starts_with("one\n"));
     }
 }

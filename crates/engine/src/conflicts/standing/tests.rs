@@ -122,8 +122,24 @@ impl Scratch {
         let fresh = self.look_with(&mut Memory::empty());
         assert!(!fresh.1);
         let judge = self.asked_of_git();
+        if looked.0 != judge && looked.0 == fresh.0 && self.is_deceived(&judge, &looked.0) {
+            return looked;
+        }
         assert_eq!((&looked.0, &fresh.0), (&judge, &judge), "proven: {}", looked.1);
         looked
+    }
+
+    /// Git compares times by whole seconds: a file of the same size that was set back within one is
+    /// the same to it. Then what is there decides.
+    fn is_deceived(&self, judge: &Oid, ours: &Oid) -> bool {
+        let (judge, ours) = (judge.to_string(), ours.to_string());
+        let all = self.git(&["diff", "--name-only", &judge, &ours]);
+        let other = self.git(&["diff", "--name-only", "--diff-filter=M", &judge, &ours]);
+        let is_ours = |name: &str| {
+            let there = fs::read_to_string(self.path(name)).unwrap_or_default();
+            there == self.git(&["show", &format!("{ours}:{name}")])
+        };
+        all == other && other.lines().all(is_ours)
     }
 
     /// What git says of the whole tree, whatever we make of its index.
