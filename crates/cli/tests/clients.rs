@@ -179,12 +179,15 @@ fn real_claude_does_not_offer_what_a_role_has_not() {
     limited("claude", "review", &gone, &gone, &["Bash", "Read"]);
 }
 
-/// Patches are offered to every agent of Codex, and there refused by its sandbox.
+/// Patches are offered to every agent of Codex; there the hook refuses them.
 #[test]
 fn real_codex_does_not_offer_what_a_role_has_not() {
     limited("codex", "review", &["apply_patch"], &[], &["exec_command"]);
     let gone = ["apply_patch", "exec_command", "write_stdin"];
     limited("codex", "explore", &gone, &gone[1..], &["view_image"]);
+    let Some(left) = run(&["role.sh", "codex", "try", "review"], &["codex"]) else { return };
+    assert!(left.shown().contains("your role is review, which may not write"), "{}", left.all());
+    assert_eq!(left.text("proj/new.txt"), "", "{}", left.all());
 }
 
 #[test]

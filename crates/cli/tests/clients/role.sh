@@ -1,6 +1,6 @@
 #!/bin/bash
 # One real client in a role: as `baton start` starts it, or as an agent of it that `init --roles` wrote. Only inside rig.sh.
-# usage: role.sh CLIENT free|start|agent ROLE      What the model was offered is in $RIG_LOG, by the script `look`.
+# usage: role.sh CLIENT free|start|agent|try ROLE      `try` is an agent that writes a file. What the model was offered is in $RIG_LOG, by the script `look`.
 set -eu
 client=$1 how=$2 role=$3
 export PATH=$(dirname "$BATON_BIN"):$PATH
@@ -16,6 +16,6 @@ if [ "$client" = gemini ]; then
   hash=$(sha256sum < ".gemini/agents/baton-$role.md" | cut -d' ' -f1)
   echo "{\"$project\":{\"baton-$role\":\"$hash\"}}" > "$RIG_TMP/home-alice/.gemini/acknowledgments/agents.json"
 fi
-script=look; [ "$how" = agent ] && script=agent
-[ "$how" = start ] && export START_ROLE=$role
-"$RIG/client.sh" "$client" alice "$project" "$script" bar="$RIG_TMP" role="$role"
+script=look then=look
+case $how in start) export START_ROLE=$role ;; agent) script=agent ;; try) script=agent then=try ;; esac
+"$RIG/client.sh" "$client" alice "$project" "$script" bar="$RIG_TMP" role="$role" then="$then"

@@ -3,7 +3,8 @@
 //! Owns what such a file says to Claude Code, Codex, Gemini CLI and opencode; what they call each
 //! tool is in `tools`. In the others no definition of an agent was seen to work; there the doors
 //! alone hold a role. The name of the file is the name by which the hook knows the role of a
-//! subagent. Codex offers its patches to every agent: there they are refused by its sandbox.
+//! subagent. Codex offers its patches to every agent, and gives an agent the sandbox of who started
+//! it whatever its file says: there the hooks refuse them.
 
 use baton_core::id::SessionId;
 use baton_core::roles::{Role, Rules};
@@ -117,9 +118,6 @@ fn codex(name: &str, role: &Role) -> String {
         format!("description = {}", quoted(about(role))),
         format!("developer_instructions = {}", quoted(words(name, role).trim_end())),
     ];
-    if tools::writes_nothing(role) {
-        lines.push("sandbox_mode = \"read-only\"".to_owned());
-    }
     let gone = tools::words_for(Client::Codex, &tools::gone(role));
     lines.extend(gone.into_iter().map(str::to_owned));
     lines.join("\n") + "\n"
@@ -188,13 +186,10 @@ mod tests {
         assert!(explore.starts_with("# written by baton init"), "{explore}");
         let read: toml::Table = explore.parse().unwrap();
         assert_eq!(read["name"].as_str(), Some("baton-explore"));
-        assert_eq!(read["sandbox_mode"].as_str(), Some("read-only"));
         assert_eq!(read["features"]["shell_tool"].as_bool(), Some(false));
         assert_eq!(read["features"]["multi_agent"].as_bool(), Some(false));
         let said = read["developer_instructions"].as_str().unwrap();
         assert!(said.contains("the role `explore`"), "{said}");
-        let code: toml::Table = of(Client::Codex, "code").parse().unwrap();
-        assert!(code.get("sandbox_mode").is_none(), "it writes");
         let about = "x\"\nsandbox_mode = \"danger-full-access\"\u{7f}".to_owned();
         let role = Role { about: about.clone(), ..Role::default() };
         let read: toml::Table = codex("a", &role).parse().unwrap();

@@ -72,11 +72,6 @@ pub(crate) fn words_for(client: Client, tools: &[Tool]) -> Vec<&'static str> {
     all
 }
 
-/// Whether files are not to be written at all, by whatever tool.
-pub(crate) fn writes_nothing(role: &Role) -> bool {
-    role.write.as_ref().is_some_and(Vec::is_empty)
-}
-
 /// What opencode is told of tools that are gone; it says nothing of the others, so that whatever
 /// their user is asked about stays asked.
 pub(crate) fn denied(client: Client, role: &Role) -> serde_json::Map<String, serde_json::Value> {
