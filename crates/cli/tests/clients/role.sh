@@ -8,10 +8,12 @@ project=$RIG_TMP/proj
 git init -q -b main "$project"; cd "$project"
 git config user.name Pat; git config user.email pat@example.invalid
 echo base > base.txt; git add -A; git commit -qm base
-baton init --yes --agents "$client" --roles > "$RIG_TMP/init.out" 2>&1
+# What a start tells is to be enough without the definitions.
+roles=; case $how in agent|try) roles=--roles ;; esac
+baton init --yes --agents "$client" $roles > "$RIG_TMP/init.out" 2>&1
 git add -A; git commit -qm wired
 # What a person answers when Gemini shows a project's agents.
-if [ "$client" = gemini ]; then
+if [ "$client" = gemini ] && [ -n "$roles" ]; then
   mkdir -p "$RIG_TMP/home-alice/.gemini/acknowledgments"
   hash=$(sha256sum < ".gemini/agents/baton-$role.md" | cut -d' ' -f1)
   echo "{\"$project\":{\"baton-$role\":\"$hash\"}}" > "$RIG_TMP/home-alice/.gemini/acknowledgments/agents.json"
