@@ -57,57 +57,58 @@ fn started(scratch: &Scratch, words: &[&str]) -> Option<Said> {
     Some(said)
 }
 
+/// The client, the role, what it is told before the user's words, and what is said of it.
+const TOLD: [(&str, &str, &[&str], &str); 14] = [
+    (
+        "claude",
+        "review",
+        &["--disallowedTools=Edit,Write,NotebookEdit,Task,Workflow"],
+        "edit, agents",
+    ),
+    (
+        "claude",
+        "explore",
+        &["--disallowedTools=Edit,Write,NotebookEdit,Bash,Monitor,Task,Workflow"],
+        "edit, shell, agents",
+    ),
+    ("claude", "code", &["--disallowedTools=Task,Workflow"], "agents"),
+    ("claude", "orchestrator", &[], ""),
+    (
+        "codex",
+        "explore",
+        &[
+            "-c",
+            "features.shell_tool=false",
+            "-c",
+            "features.multi_agent=false",
+            "-c",
+            "features.multi_agent_v2=false",
+            "-c",
+            "model_catalog_json=",
+        ],
+        "edit, shell, agents",
+    ),
+    (
+        "codex",
+        "code",
+        &["-c", "features.multi_agent=false", "-c", "features.multi_agent_v2=false"],
+        "agents",
+    ),
+    ("gemini", "review", &["--admin-policy="], "edit, agents"),
+    ("gemini", "orchestrator", &[], ""),
+    ("cursor-agent", "explore", &["--mode=ask"], "edit, shell"),
+    // It has no mode without edits that keeps the shell.
+    ("cursor-agent", "review", &[], ""),
+    ("opencode", "review", &[], "edit, agents"),
+    ("aider", "explore", &["--chat-mode=ask", "--no-suggest-shell-commands"], "edit, shell"),
+    ("aider", "review", &["--chat-mode=ask"], "edit"),
+    ("aider", "code", &[], ""),
+];
+
 #[test]
 fn each_client_is_told_in_its_own_words_which_tools_are_gone() {
-    // The client, the role, what it is told before the user's words, and what is said of it.
-    let rows: [(&str, &str, &[&str], &str); 14] = [
-        (
-            "claude",
-            "review",
-            &["--disallowedTools=Edit,Write,NotebookEdit,Task,Workflow"],
-            "edit, agents",
-        ),
-        (
-            "claude",
-            "explore",
-            &["--disallowedTools=Edit,Write,NotebookEdit,Bash,Monitor,Task,Workflow"],
-            "edit, shell, agents",
-        ),
-        ("claude", "code", &["--disallowedTools=Task,Workflow"], "agents"),
-        ("claude", "orchestrator", &[], ""),
-        (
-            "codex",
-            "explore",
-            &[
-                "-c",
-                "features.shell_tool=false",
-                "-c",
-                "features.multi_agent=false",
-                "-c",
-                "features.multi_agent_v2=false",
-                "-c",
-                "model_catalog_json=",
-            ],
-            "edit, shell, agents",
-        ),
-        (
-            "codex",
-            "code",
-            &["-c", "features.multi_agent=false", "-c", "features.multi_agent_v2=false"],
-            "agents",
-        ),
-        ("gemini", "review", &["--admin-policy="], "edit, agents"),
-        ("gemini", "orchestrator", &[], ""),
-        ("cursor-agent", "explore", &["--mode=ask"], "edit, shell"),
-        // It has no mode without edits that keeps the shell.
-        ("cursor-agent", "review", &[], ""),
-        ("opencode", "review", &[], "edit, agents"),
-        ("aider", "explore", &["--chat-mode=ask", "--no-suggest-shell-commands"], "edit, shell"),
-        ("aider", "review", &["--chat-mode=ask"], "edit"),
-        ("aider", "code", &[], ""),
-    ];
     let scratch = furnished();
-    for (name, role, told, gone) in rows {
+    for (name, role, told, gone) in TOLD {
         let start = [name, "--tree", "here", "--role", role, "--", "-p", "two words"];
         let Some(said) = started(&scratch, &start) else { return };
         let heard = words(&said);

@@ -1,8 +1,8 @@
 //! The private folder of one sandbox: its TMPDIR, and the broker's socket beside it.
 //!
 //! Owns its making and its end. Only the TMPDIR is open to the command, so nobody inside can put
-//! another socket in the broker's place, or change what a client was pointed at. What a sandbox that was killed has left is swept by the
-//! next one: a lock that nobody holds says so.
+//! another socket in the broker's place, or change what a client was pointed at. What a sandbox
+//! that was killed has left is swept by the next one: a lock that nobody holds says so.
 
 use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt;
