@@ -40,10 +40,14 @@ fn variable(said: &Said, name: &str) -> Value {
 /// A workspace with a stand-in for every client.
 fn furnished() -> Scratch {
     let scratch = Scratch::workspace();
-    for name in ["claude", "codex", "gemini", "cursor-agent", "opencode", "aider"] {
-        client(&scratch, name, TELLS);
-    }
+    furnish(&scratch);
     scratch
+}
+
+fn furnish(scratch: &Scratch) {
+    for name in ["claude", "codex", "gemini", "cursor-agent", "opencode", "aider"] {
+        client(scratch, name, TELLS);
+    }
 }
 
 /// Nothing where no role can be held.
@@ -184,17 +188,21 @@ fn a_codex_that_lists_no_models_starts_all_the_same() {
 
 #[test]
 fn the_role_of_a_task_or_a_handoff_comes_with_it() {
-    let scratch = furnished();
+    Scratch::on_each_store("", the_role_comes_along);
+}
+
+fn the_role_comes_along(scratch: &Scratch) {
+    furnish(scratch);
     let ann = scratch.session("ann");
     scratch.acts(&ann, &["task", "add", "Judge it", "--role", "review"]).ok();
     scratch.acts(&ann, &["task", "add", "Paint it", "--role", "frontend"]).ok();
     let told = "--disallowedTools=Edit,Write,NotebookEdit,Task,Workflow";
     let start = ["claude", "--tree", "here", "--task", "t1"];
-    let Some(said) = started(&scratch, &start) else { return };
+    let Some(said) = started(scratch, &start) else { return };
     assert_eq!(words(&said), [told], "{said:?}");
     assert!(said.err.contains("sandbox: review writes nothing"), "{said:?}");
     // A role that nobody defined is a queue's name: the task is taken, and nothing is held.
-    let said = started(&scratch, &["claude", "--tree", "here", "--task", "t2"]).unwrap();
+    let said = started(scratch, &["claude", "--tree", "here", "--task", "t2"]).unwrap();
     assert!(words(&said).is_empty() && !said.err.contains("sandbox:"), "{said:?}");
     assert!(said.err.contains("with t2"), "{said:?}");
 
@@ -204,7 +212,7 @@ fn the_role_of_a_task_or_a_handoff_comes_with_it() {
     let rest = ["--remaining", "the rest", "--next", "read src/a.rs and judge it"];
     scratch.acts(&ann, &[&offer[..], &rest].concat()).ok();
     let accept = ["handoff", "accept", "t3", "--start", "claude", "--", "own"];
-    let said = Said::from(command(&scratch, &accept).output().unwrap());
+    let said = Said::from(command(scratch, &accept).output().unwrap());
     assert_eq!(words(&said), [told, "own"], "{said:?}");
     assert!(said.err.contains("sandbox: review writes nothing"), "{said:?}");
 }
