@@ -85,6 +85,8 @@ mod splits;
 #[cfg(test)]
 mod start;
 #[cfg(test)]
+mod start_limits;
+#[cfg(test)]
 mod state;
 #[cfg(test)]
 mod status;

@@ -140,6 +140,73 @@ fn real_claude_and_codex_meet_at_one_file() {
     assert!(Path::new(&left.folder.path().join("proj/.claude/settings.json")).exists());
 }
 
+/// What the model was offered in a role, or without one.
+fn offered(client: &str, how: &str, role: &str) -> Option<(Vec<String>, Left)> {
+    let left = run(&["role.sh", client, how, role], &[client])?;
+    let lines = left.shown();
+    let lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let asked: Vec<Value> = lines.filter(|line| line["script"] == "look").collect();
+    let tools = asked.iter().filter_map(|line| line["tools"].as_array());
+    // A title is asked for without any tools.
+    let tools: Vec<&Vec<Value>> = tools.filter(|tools| !tools.is_empty()).collect();
+    assert!(!tools.is_empty(), "nothing was asked: {}", left.all());
+    let names = tools.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    Some((names, left))
+}
+
+/// The tools of a role that are gone and that are kept, against what the model is offered without
+/// a role, and as an agent of the client's own.
+fn limited(client: &str, role: &str, gone: &[&str], gone_in_agents: &[&str], kept: &[&str]) {
+    let Some((all, left)) = offered(client, "free", role) else { return };
+    let has = |offered: &[String], name: &str| offered.iter().any(|one| one == name);
+    for name in gone.iter().chain(kept) {
+        assert!(has(&all, name), "{name} is offered without a role: {all:?}\n{}", left.all());
+    }
+    for (how, gone) in [("start", gone), ("agent", gone_in_agents)] {
+        let Some((some, left)) = offered(client, how, role) else { return };
+        for name in gone {
+            assert!(!has(&some, name), "{client} {how}: {name} of {some:?}\n{}", left.all());
+        }
+        for name in kept {
+            assert!(has(&some, name), "{client} {how}: no {name} in {some:?}\n{}", left.all());
+        }
+    }
+}
+
+#[test]
+fn real_claude_does_not_offer_what_a_role_has_not() {
+    let gone = ["Edit", "Write", "NotebookEdit", "Agent", "Workflow"];
+    limited("claude", "review", &gone, &gone, &["Bash", "Read"]);
+}
+
+/// Patches are offered to every agent of Codex; there the hook refuses them.
+#[test]
+fn real_codex_does_not_offer_what_a_role_has_not() {
+    limited("codex", "review", &["apply_patch"], &[], &["exec_command"]);
+    let gone = ["apply_patch", "exec_command", "write_stdin"];
+    limited("codex", "explore", &gone, &gone[1..], &["view_image"]);
+    let Some(left) = run(&["role.sh", "codex", "try", "review"], &["codex"]) else { return };
+    assert!(left.shown().contains("your role is review, which may not write"), "{}", left.all());
+    assert_eq!(left.text("proj/new.txt"), "", "{}", left.all());
+}
+
+#[test]
+fn real_gemini_does_not_offer_what_a_role_has_not() {
+    let gone = ["write_file", "replace", "invoke_agent"];
+    limited("gemini", "review", &gone, &gone, &["run_shell_command", "read_file"]);
+}
+
+#[test]
+fn real_opencode_does_not_offer_what_a_role_has_not() {
+    limited(
+        "opencode",
+        "review",
+        &["edit", "write", "task"],
+        &["edit", "write", "task"],
+        &["bash"],
+    );
+}
+
 /// The inspector of the protocol's makers, which is strict about what a server says.
 #[test]
 fn the_mcp_inspector_lists_and_calls_the_tools() {

@@ -242,22 +242,34 @@ fn roles_become_agents_of_the_clients_and_go_again() {
     scratch.write("baton.toml", OWN);
     scratch.write(".claude/agents/baton-code.md", "mine\n");
     scratch.write(".claude/agents/own.md", "mine\n");
-    let words = ["init", "--yes", "--agents", "claude,codex,opencode"];
+    scratch.write(".codex/agents/baton-own.toml", "name = \"mine\"\n");
+    let words = ["init", "--yes", "--agents", "claude,codex,gemini,opencode,cursor,aider"];
     scratch.baton(&words).ok();
     assert!(!scratch.root().join(".opencode/agents").exists(), "only where it is asked for");
-    scratch.baton(&[&words[..], &["--roles"]].concat()).ok();
+    let said = scratch.baton(&[&words[..], &["--roles"]].concat()).ok();
+    assert!(said.out.contains("gemini, in this folder"), "its user is to say yes: {said:?}");
     let read = |path: &str| std::fs::read_to_string(scratch.root().join(path)).unwrap();
     let explore = read(".claude/agents/baton-explore.md");
     assert!(explore.contains("tools: Read, Grep, Glob, WebFetch, WebSearch\n"), "{explore}");
     let builder = read(".opencode/agents/baton-builder.md");
-    assert!(builder.contains("bash: allow\n") && builder.contains("webfetch: deny"), "{builder}");
+    assert!(!builder.contains("bash") && builder.contains("webfetch: deny"), "{builder}");
+    let builder = read(".codex/agents/baton-builder.toml");
+    assert!(builder.contains("web_search=\"disabled\"\n"), "{builder}");
+    assert!(!builder.contains("shell_tool") && !builder.contains("sandbox_mode"), "{builder}");
+    let builder = read(".gemini/agents/baton-builder.md");
+    assert!(builder.contains("- \"write_file\"\n") && !builder.contains("web_fetch"), "{builder}");
+    assert!(!scratch.root().join(".cursor/agents").exists());
     assert_eq!(read(".claude/agents/baton-code.md"), "mine\n", "another's file stays");
     let again = scratch.baton(&["init", "--yes"]).ok();
     assert!(!again.out.contains("baton-explore"), "twice changes nothing: {again:?}");
     scratch.baton(&["init", "--remove", "--yes"]).ok();
-    assert!(!scratch.root().join(".opencode").exists());
-    let left = std::fs::read_dir(scratch.root().join(".claude/agents")).unwrap().count();
-    assert_eq!(left, 2, "what was there before");
+    for folder in [".opencode", ".gemini", ".cursor"] {
+        assert!(!scratch.root().join(folder).exists(), "{folder}");
+    }
+    for (folder, before) in [(".claude/agents", 2), (".codex/agents", 1)] {
+        let left = std::fs::read_dir(scratch.root().join(folder)).unwrap().count();
+        assert_eq!(left, before, "what was there before in {folder}");
+    }
 }
 
 #[test]

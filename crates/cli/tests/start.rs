@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::harness::{Said, Scratch};
 
 /// A client of this name that runs this script.
-fn client(scratch: &Scratch, name: &str, script: &str) {
+pub(crate) fn client(scratch: &Scratch, name: &str, script: &str) {
     let folder = scratch.path("bin");
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join(name);
@@ -21,7 +21,7 @@ fn client(scratch: &Scratch, name: &str, script: &str) {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn command(scratch: &Scratch, words: &[&str]) -> Command {
+pub(crate) fn command(scratch: &Scratch, words: &[&str]) -> Command {
     let mut command = scratch.command(words);
     let baton = Path::new(env!("CARGO_BIN_EXE_baton")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -34,7 +34,7 @@ fn command(scratch: &Scratch, words: &[&str]) -> Command {
     command
 }
 
-fn start(scratch: &Scratch, words: &[&str]) -> Said {
+pub(crate) fn start(scratch: &Scratch, words: &[&str]) -> Said {
     command(scratch, &[&["start"], words].concat()).output().unwrap().into()
 }
 

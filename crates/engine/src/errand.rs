@@ -4,6 +4,7 @@
 //! run under the store's lock; one that does not end in time is ended; what proves a session or a
 //! person is not handed on.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -75,6 +76,19 @@ pub fn run(
     };
     let saw = if last.is_empty() { words } else { format!("{words}: {last}") };
     Came { well: status.success(), saw, code }
+}
+
+/// Runs a program whose output is what is wanted, into a file. Answers whether it went well.
+pub(crate) fn run_into(argv: &[String], folder: &Path, file: File, at_most: Duration) -> bool {
+    let Some((program, arguments)) = argv.split_first() else { return false };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    for name in SECRETS {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null());
+    let ended = command.spawn().ok().and_then(|mut child| attend(&mut child, at_most));
+    ended.is_some_and(|status| status.success())
 }
 
 /// Reads all that is written, so that the command never waits for us, and keeps the end of it.

@@ -41,7 +41,7 @@ mod kernel {
         Err(Error::NotLinux)
     }
 }
-mod private;
+pub(crate) mod private;
 
 pub use broker::{Judge, Permit, Said};
 

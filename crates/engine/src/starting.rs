@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 use baton_core::claim::{self, Claim};
 use baton_core::claims::letting_go::{self, Target, Which};
 use baton_core::context::{Actor, Observed};
+use baton_core::handoff::To;
+use baton_core::handoffs::find;
+use baton_core::id::TaskId;
 use baton_core::launches;
 use baton_core::pattern::Kind;
 use baton_core::resource::Resource;
 use baton_core::sessions::GRACE;
+use baton_core::task::Task;
 use baton_core::time::Moment;
 use baton_core::trees::Made;
-use baton_core::view::scan;
+use baton_core::view::{get, scan};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,6 +28,7 @@ use crate::doors::stop;
 use crate::failure::Failure;
 use crate::handing::{self, Received};
 use crate::place::{GitDirs, Place};
+use crate::policy;
 use crate::sessions::{self, Credentials, SeatState};
 use crate::sighting::files::tree_root;
 use crate::sighting::left_by;
@@ -36,8 +41,10 @@ use crate::whoami::{self, Hints};
 use crate::workspace::Workspace;
 
 pub mod clients;
+pub mod limits;
 
 pub use clients::{Client, NAMES};
+use limits::Limits;
 
 /// Set for the client: whoever started it ends its session.
 pub const VARIABLE: &str = "BATON_LAUNCHED";
@@ -170,6 +177,35 @@ pub fn begin_with_handoff(
         }
         Err(failure) => Err(undone(there, &actor, None, failure)),
     }
+}
+
+/// Whom a task is for, if it is for one role. One that is not there is told when it is taken.
+pub fn role_of_task(workspace: &mut Workspace, text: &str) -> Result<Option<String>, Failure> {
+    let id = TaskId::parse(text).map(|id| id.0).unwrap_or_default();
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        Ok(get::<Task>(view, &id)?.and_then(|task| task.role))
+    })
+}
+
+/// Whom a handoff is for: a role, or that of its task. Who is named need not have it.
+pub fn role_of_handoff(workspace: &mut Workspace, text: &str) -> Result<Option<String>, Failure> {
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        let Ok(handoff) = find(view, text) else { return Ok(None) };
+        Ok(match handoff.to {
+            To::Role(role) => Some(role),
+            To::Anyone => get::<Task>(view, handoff.task.as_str())?.and_then(|task| task.role),
+            To::Session(_) => None,
+        })
+    })
+}
+
+/// What the client is told of the role that its session has, whoever gave it.
+pub fn limits(begun: &mut Begun, client: &Client, program: &Path) -> Result<Limits, Failure> {
+    let Some(name) = begun.credentials.role.as_deref() else { return Ok(Limits::default()) };
+    let rules = policy::roles(&mut begun.workspace)?;
+    let Some(role) = rules.role(name) else { return Ok(Limits::default()) };
+    let (folder, role_name, role) = (begun.folder.as_path(), name, &role);
+    Ok(Limits::of(&limits::Subject { client, program, folder, role_name, role }))
 }
 
 fn open(folder: &Path) -> Result<Workspace, Failure> {

@@ -26,6 +26,7 @@ pub mod roles;
 mod tests;
 mod text;
 mod toml;
+pub(crate) mod tools;
 mod words;
 
 use std::path::{Path, PathBuf};

@@ -44,7 +44,8 @@ pub(crate) struct Init {
     /// Wire for this clone alone: files that git does not see, nothing to commit
     #[arg(long)]
     personal: bool,
-    /// Also write each role as an agent of the clients that have such (claude, opencode)
+    /// Also write each role as an agent of the clients that have such (claude, codex, gemini,
+    /// opencode)
     #[arg(long)]
     roles: bool,
     /// Take out what wiring put in; the store and baton.toml stay

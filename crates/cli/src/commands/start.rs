@@ -11,7 +11,9 @@ use std::sync::Arc;
 use baton_core::context::Actor;
 use baton_engine::api::handoffs::Accept;
 use baton_engine::failure::Failure;
+use baton_engine::policy;
 use baton_engine::sandbox::{self, Net, Sandbox as Ready, Wanted};
+use baton_engine::starting::limits::Limits;
 use baton_engine::starting::{self, Begun, Client, Leftovers, NAMES, Tree, Wish};
 use baton_engine::whoami;
 use baton_engine::workspace::Workspace;
@@ -28,9 +30,11 @@ use crate::words::{Problem, word};
 ///
 /// The client runs in the foreground with BATON_SESSION and the variables of its tree, so that its
 /// hooks, its shell and its MCP server are one session. With --role it runs in that role's sandbox
-/// (see baton sandbox). When it ends, what is known is saved, claims without uncommitted changes
-/// are released, the rest waits 10 minutes for its return, and what is left is told. If the task
-/// cannot be taken, nothing is started and no tree is left. Exit code: the client's.
+/// (see baton sandbox), and the client is told not to offer its model the tools that the role has
+/// not. A task that is for one role gives that role. When it ends, what is known is saved, claims
+/// without uncommitted changes are released, the rest waits 10 minutes for its return, and what is
+/// left is told. If the task cannot be taken, nothing is started and no tree is left. Exit code:
+/// the client's.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Start {
     /// The client: claude, codex, gemini, cursor-agent, opencode or aider, found on your PATH
@@ -54,9 +58,9 @@ pub(crate) struct Start {
 }
 
 /// How a client is held.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Held {
-    /// Its role, held by the kernel in a sandbox
+    /// Its role, held by the kernel in a sandbox; otherwise the task's, if it is for one
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     /// What of the network it sees, in a sandbox
@@ -69,11 +73,16 @@ pub(crate) struct Held {
 
 pub(crate) fn run(common: &Common, wanted: &Start) -> Outcome {
     let client = client(&wanted.client)?;
-    let (cwd, workspace, starter) = surroundings(common, &wanted.held)?;
+    let (cwd, mut workspace, starter) = surroundings(common, &wanted.held)?;
+    let role = match (&wanted.held.role, &wanted.task) {
+        (None, Some(task)) => starting::role_of_task(&mut workspace, task)?,
+        (role, _) => role.clone(),
+    };
+    let held = &wanted.held.with(&mut workspace, role.as_deref())?;
     let wish = Wish {
         client,
         starter,
-        role: wanted.held.role.as_deref(),
+        role: role.as_deref(),
         task: wanted.task.as_deref(),
         tree: wanted.tree,
         ports: wanted.ports,
@@ -85,7 +94,7 @@ pub(crate) fn run(common: &Common, wanted: &Start) -> Outcome {
     let mut onlooker = Onlooker::new()?;
     let begun = starting::begin(workspace, &cwd, &wish, &mut onlooker)?;
     drop(onlooker);
-    attend(common, client, begun, &wanted.held, &wanted.arguments)
+    attend(common, client, begun, held, &wanted.arguments)
 }
 
 /// `handoff accept ID --start CLIENT`.
@@ -97,11 +106,16 @@ pub(crate) fn with_handoff(
     arguments: &[OsString],
 ) -> Outcome {
     let client = client(name)?;
-    let (_, workspace, starter) = surroundings(common, held)?;
-    let role = held.role.as_deref();
+    let (_, mut workspace, starter) = surroundings(common, held)?;
+    let role = match &held.role {
+        None => starting::role_of_handoff(&mut workspace, &accept.handoff)?,
+        role => role.clone(),
+    };
+    let held = held.with(&mut workspace, role.as_deref())?;
+    let role = role.as_deref();
     let wish = Wish { client, starter, role, task: None, tree: Some(Tree::Here), ports: 0 };
     let begun = starting::begin_with_handoff(workspace, accept, &wish)?;
-    attend(common, client, begun, held, arguments)
+    attend(common, client, begun, &held, arguments)
 }
 
 /// One that is known and there.
@@ -121,6 +135,20 @@ fn client(name: &str) -> Result<&'static Client, Problem> {
             next: format!("install {}, or start one of {}", client.program, NAMES.join(", ")),
             details: json!({ "client": client.name }),
         }),
+    }
+}
+
+impl Held {
+    /// With a role that came along. One that nobody defined is a word for a queue of tasks: it
+    /// takes nothing away, so nothing is held.
+    fn with(&self, workspace: &mut Workspace, role: Option<&str>) -> Result<Self, Problem> {
+        let came = role.filter(|_| self.role.is_none());
+        let Some(role) = came else { return Ok(self.clone()) };
+        if policy::roles(workspace)?.role(role).is_none() {
+            return Ok(self.clone());
+        }
+        sandbox::supported()?;
+        Ok(Self { role: Some(role.to_owned()), ..self.clone() })
     }
 }
 
@@ -173,14 +201,20 @@ fn run_client(
     arguments: &[OsString],
 ) -> Result<u8, Failure> {
     let program = client.installed().unwrap_or_else(|| client.program.into());
-    let words: Vec<OsString> =
-        [program.into_os_string()].into_iter().chain(arguments.iter().cloned()).collect();
+    let told = starting::limits(begun, client, &program)?;
+    if !told.gone.is_empty() {
+        remark(&told_words(client, &told));
+    }
+    let words: Vec<OsString> = [program.into_os_string()]
+        .into_iter()
+        .chain(told.arguments.iter().chain(arguments).cloned())
+        .collect();
     let credential = &begun.credentials.credential.clone();
     let (folder, variables) = (begun.folder.clone(), begun.environment.clone());
     let surround = |command: &mut std::process::Command| {
         command.current_dir(&folder);
         command.env(starting::VARIABLE, "1");
-        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        command.envs(variables.iter().chain(&told.environment).map(|(name, value)| (name, value)));
     };
     let Some(role) = &held.role else {
         let mut command = starting::clients::tied(&words);
@@ -225,6 +259,12 @@ fn begun_words(client: &Client, begun: &Begun) -> String {
         let _ = write!(text, ", with {}", shown(task));
     }
     text
+}
+
+fn told_words(client: &Client, told: &Limits) -> String {
+    let gone: Vec<&str> = told.gone.iter().map(|tool| tool.word()).collect();
+    let label = paint("tools", Paint::Dim, colour_wanted(&std::io::stderr()));
+    format!("{label}: {} does not offer its model {}", client.name, gone.join(", "))
 }
 
 /// What is left, each with its next step.

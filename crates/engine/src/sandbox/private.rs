@@ -1,8 +1,8 @@
 //! The private folder of one sandbox: its TMPDIR, and the broker's socket beside it.
 //!
 //! Owns its making and its end. Only the TMPDIR is open to the command, so nobody inside can put
-//! another socket in the broker's place. What a sandbox that was killed has left is swept by the
-//! next one: a lock that nobody holds says so.
+//! another socket in the broker's place, or change what a client was pointed at. What a sandbox
+//! that was killed has left is swept by the next one: a lock that nobody holds says so.
 
 use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -20,14 +20,14 @@ const SOCKET_BYTES_MAX: usize = 100;
 const SWEPT_MAX: usize = 1_000;
 
 #[derive(Debug)]
-pub(super) struct Private {
+pub(crate) struct Private {
     folder: PathBuf,
     /// Held as long as this sandbox lives.
     _lock: File,
 }
 
 impl Private {
-    pub(super) fn make() -> Result<Self, Failure> {
+    pub(crate) fn make() -> Result<Self, Failure> {
         let name = format!("{PREFIX}{}", secret()?.get(..16).unwrap_or_default());
         let mut parent = std::env::temp_dir();
         if parent.as_os_str().len() + name.len() + "/broker".len() > SOCKET_BYTES_MAX {
@@ -55,6 +55,11 @@ impl Private {
 
     pub(super) fn temporary(&self) -> PathBuf {
         self.folder.join("tmp")
+    }
+
+    /// For what is only read inside.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     pub(super) fn socket(&self) -> PathBuf {

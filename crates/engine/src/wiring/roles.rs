@@ -1,20 +1,29 @@
 //! Roles as the clients' own agents: a file a role, in which forbidden tools are absent.
 //!
-//! Owns what such a file says to Claude Code and to opencode. The other clients have no definitions
-//! of agents that were seen to work; there the doors alone hold a role. The name of the file is the
-//! name by which the hook knows the role of a subagent.
+//! Owns what such a file says to Claude Code, Codex, Gemini CLI and opencode; what they call each
+//! tool is in `tools`. In the others no definition of an agent was seen to work; there the doors
+//! alone hold a role. The name of the file is the name by which the hook knows the role of a
+//! subagent. Codex offers its patches to every agent, and gives an agent the sandbox of who started
+//! it whatever its file says: there the hooks refuse them.
 
 use baton_core::id::SessionId;
-use baton_core::roles::{Role, Rules, Tool};
+use baton_core::roles::{Role, Rules};
 
 use super::text::{self, HASHES};
-use super::{Client, Content, Door, Ground, Piece};
+use super::{Client, Content, Door, Ground, Piece, tools};
 use crate::config;
 
 /// Agents of ours begin with this.
 pub const PREFIX: &str = "baton-";
-const CLAUDE: &str = ".claude/agents";
-const OPENCODE: &str = ".opencode/agents";
+/// Where each client looks for agents, and how their files end.
+const FOLDERS: [(Client, &str, &str); 4] = [
+    (Client::Claude, ".claude/agents", ".md"),
+    (Client::Codex, ".codex/agents", ".toml"),
+    (Client::Gemini, ".gemini/agents", ".md"),
+    (Client::Opencode, ".opencode/agents", ".md"),
+];
+/// Every agent of Gemini may ask Baton; a list without any tool would mean all of them.
+const GEMINI_SERVER: &str = "mcp_baton_*";
 
 /// What the project's own file says of roles; the built-in ones where it says nothing or is broken,
 /// which whoever puts it in force is told.
@@ -28,17 +37,17 @@ pub fn here(ground: &Ground) -> Rules {
 
 pub(super) fn pieces(client: Client, rules: &Rules) -> Vec<Piece> {
     let roles = rules.all();
-    let roles = roles.iter().filter(|(name, _)| is_file_name(name));
+    let roles = roles.iter().filter(|(name, _)| is_file_name(client, name));
     roles.filter_map(|(name, role)| piece(client, name, role)).collect()
 }
 
 /// What is there of ours, whatever roles there are now.
 pub(super) fn there(ground: &Ground) -> Vec<Piece> {
     let mut found = Vec::new();
-    for (client, folder) in [(Client::Claude, CLAUDE), (Client::Opencode, OPENCODE)] {
+    for (client, folder, end) in FOLDERS {
         let Ok(entries) = std::fs::read_dir(ground.root.join(folder)) else { continue };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        for name in names.filter(|name| name.starts_with(PREFIX) && name.ends_with(".md")) {
+        for name in names.filter(|name| name.starts_with(PREFIX) && name.ends_with(end)) {
             found.push(file(client, &format!("{folder}/{name}"), String::new()));
         }
     }
@@ -46,9 +55,11 @@ pub(super) fn there(ground: &Ground) -> Vec<Piece> {
     found
 }
 
-/// A role's name may hold what a file's name should not.
-fn is_file_name(name: &str) -> bool {
-    name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+/// A role's name may hold what a file's name should not, and Gemini takes no capitals.
+fn is_file_name(client: Client, name: &str) -> bool {
+    let capitals = client != Client::Gemini;
+    let plain = |c: char| c.is_ascii_alphanumeric() && (capitals || !c.is_ascii_uppercase());
+    name.chars().all(|c| plain(c) || "-_".contains(c))
 }
 
 fn file(client: Client, path: &str, text: String) -> Piece {
@@ -56,46 +67,60 @@ fn file(client: Client, path: &str, text: String) -> Piece {
 }
 
 fn piece(client: Client, name: &str, role: &Role) -> Option<Piece> {
-    let (folder, head) = match client {
-        Client::Claude => (CLAUDE, claude(name, role)),
-        Client::Opencode => (OPENCODE, opencode(role)),
-        _ => return None,
+    let (_, folder, end) = FOLDERS.into_iter().find(|(one, ..)| *one == client)?;
+    let with_head = |head: String| {
+        text::with_front_matter(HASHES, &format!("{head}---\n\n{}", words(name, role)))
     };
-    let text = text::with_front_matter(HASHES, &format!("{head}---\n\n{}", words(name, role)));
-    Some(file(client, &format!("{folder}/{PREFIX}{name}.md"), text))
+    let text = match client {
+        Client::Claude => with_head(claude(name, role)),
+        Client::Gemini => with_head(gemini(name, role)),
+        Client::Opencode => with_head(opencode(role)),
+        Client::Codex => text::file(HASHES, &codex(name, role)),
+        Client::Cursor | Client::Aider => return None,
+    };
+    Some(file(client, &format!("{folder}/{PREFIX}{name}{end}"), text))
+}
+
+fn about(role: &Role) -> &str {
+    if role.about.is_empty() { "works in a role of this project" } else { &role.about }
 }
 
 /// One line of YAML, quoted: what a role is for is somebody's text.
 fn description(role: &Role) -> String {
-    let about = if role.about.is_empty() { "works in a role of this project" } else { &role.about };
-    serde_json::to_string(about).unwrap_or_default()
+    serde_json::to_string(about(role)).unwrap_or_default()
 }
 
 fn claude(name: &str, role: &Role) -> String {
-    let names = |tool: &Tool| match tool {
-        Tool::Read => &["Read"][..],
-        Tool::Search => &["Grep", "Glob"],
-        Tool::Edit => &["Edit", "Write", "NotebookEdit"],
-        Tool::Shell => &["Bash"],
-        Tool::Web => &["WebFetch", "WebSearch"],
-        Tool::Agents => &["Task"],
-    };
-    let tools: Vec<&str> = role.tools.iter().flat_map(names).copied().collect();
-    let (description, tools) = (description(role), tools.join(", "));
+    let tools = tools::words_for(Client::Claude, &role.tools).join(", ");
+    let description = description(role);
     format!("name: {PREFIX}{name}\ndescription: {description}\ntools: {tools}\n")
 }
 
+fn gemini(name: &str, role: &Role) -> String {
+    let tools = tools::words_for(Client::Gemini, &role.tools);
+    let rows = tools.iter().chain([&GEMINI_SERVER]);
+    let rows: String = rows.map(|tool| format!("  - \"{tool}\"\n")).collect();
+    let description = description(role);
+    format!("name: {PREFIX}{name}\ndescription: {description}\nkind: local\ntools:\n{rows}")
+}
+
 fn opencode(role: &Role) -> String {
-    let may = |tool: Tool| if role.tools.contains(&tool) { "allow" } else { "deny" };
-    let rows = [
-        ("edit", Tool::Edit),
-        ("bash", Tool::Shell),
-        ("webfetch", Tool::Web),
-        ("task", Tool::Agents),
+    let denied = tools::denied(Client::Opencode, role);
+    let rows: String = denied.keys().map(|name| format!("  {name}: deny\n")).collect();
+    let permission = if rows.is_empty() { "" } else { "permission:\n" };
+    format!("description: {}\nmode: subagent\n{permission}{rows}", description(role))
+}
+
+fn codex(name: &str, role: &Role) -> String {
+    let quoted = |text: &str| toml_edit::Value::from(text).to_string();
+    let mut lines = vec![
+        format!("name = {}", quoted(&format!("{PREFIX}{name}"))),
+        format!("description = {}", quoted(about(role))),
+        format!("developer_instructions = {}", quoted(words(name, role).trim_end())),
     ];
-    let rows: String =
-        rows.iter().map(|(name, tool)| format!("  {name}: {}\n", may(*tool))).collect();
-    format!("description: {}\nmode: subagent\npermission:\n{rows}", description(role))
+    let gone = tools::words_for(Client::Codex, &tools::gone(role));
+    lines.extend(gone.into_iter().map(str::to_owned));
+    lines.join("\n") + "\n"
 }
 
 fn words(name: &str, role: &Role) -> String {
@@ -115,6 +140,8 @@ fn words(name: &str, role: &Role) -> String {
 
 #[cfg(test)]
 mod tests {
+    use baton_core::roles::Tool;
+
     use super::*;
 
     fn texts(client: Client) -> Vec<(String, String)> {
@@ -127,8 +154,8 @@ mod tests {
     }
 
     fn of(client: Client, role: &str) -> String {
-        let end = format!("/baton-{role}.md");
-        texts(client).into_iter().find(|(path, _)| path.ends_with(&end)).unwrap().1
+        let name = format!("/baton-{role}.");
+        texts(client).into_iter().find(|(path, _)| path.contains(&name)).unwrap().1
     }
 
     #[test]
@@ -136,13 +163,38 @@ mod tests {
         let explore = of(Client::Claude, "explore");
         assert!(explore.starts_with("---\n# written by baton init"), "{explore}");
         assert!(explore.contains("\ntools: Read, Grep, Glob, WebFetch, WebSearch\n---\n"));
-        assert!(of(Client::Claude, "verify").contains("tools: Read, Grep, Glob, Bash, Web"));
+        assert!(of(Client::Claude, "verify").contains("tools: Read, Grep, Glob, Bash, Monitor, W"));
         assert!(of(Client::Claude, "code").contains("Edit, Write, NotebookEdit, Bash"));
         let review = of(Client::Opencode, "review");
-        assert!(review.contains("  edit: deny\n  bash: allow\n"), "{review}");
+        assert!(review.contains("permission:\n  edit: deny\n  task: deny\n---\n"), "{review}");
         assert!(of(Client::Opencode, "explore").contains("  bash: deny\n"));
-        assert_eq!(texts(Client::Claude).len(), 9);
-        assert!(texts(Client::Codex).is_empty() && texts(Client::Gemini).is_empty());
+        assert!(!of(Client::Opencode, "orchestrator").contains("permission"));
+        let review = of(Client::Gemini, "review");
+        assert!(review.contains("\n  - \"run_shell_command\"\n"), "{review}");
+        for gone in ["write_file", "replace", "invoke_agent"] {
+            assert!(!review.contains(gone), "{review}");
+        }
+        for client in [Client::Claude, Client::Codex, Client::Gemini, Client::Opencode] {
+            assert_eq!(texts(client).len(), 9, "{client:?}");
+        }
+        assert!(texts(Client::Cursor).is_empty() && texts(Client::Aider).is_empty());
+    }
+
+    #[test]
+    fn the_file_for_codex_is_toml_with_its_own_switches() {
+        let explore = of(Client::Codex, "explore");
+        assert!(explore.starts_with("# written by baton init"), "{explore}");
+        let read: toml::Table = explore.parse().unwrap();
+        assert_eq!(read["name"].as_str(), Some("baton-explore"));
+        assert_eq!(read["features"]["shell_tool"].as_bool(), Some(false));
+        assert_eq!(read["features"]["multi_agent"].as_bool(), Some(false));
+        let said = read["developer_instructions"].as_str().unwrap();
+        assert!(said.contains("the role `explore`"), "{said}");
+        let about = "x\"\nsandbox_mode = \"danger-full-access\"\u{7f}".to_owned();
+        let role = Role { about: about.clone(), ..Role::default() };
+        let read: toml::Table = codex("a", &role).parse().unwrap();
+        assert_eq!(read["description"].as_str(), Some(&*about));
+        assert!(read.get("sandbox_mode").is_none());
     }
 
     #[test]
@@ -150,9 +202,10 @@ mod tests {
         let about = "x\"\ntools: Bash\n---".to_owned();
         let role = Role { about, tools: vec![Tool::Read], ..Role::default() };
         let rules = Rules {
-            named: [("a".to_owned(), role.clone()), ("../b".to_owned(), role)].into(),
+            named: [("A".to_owned(), role.clone()), ("../b".to_owned(), role)].into(),
             ..Rules::default()
         };
+        assert_eq!(pieces(Client::Gemini, &rules).len(), 9, "it would not load a capital");
         let pieces = pieces(Client::Claude, &rules);
         assert_eq!(pieces.len(), 10, "a name that is no file's is left out");
         let Content::File { text, .. } = &pieces[0].content else { panic!("{:?}", pieces[0]) };

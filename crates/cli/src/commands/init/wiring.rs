@@ -198,6 +198,9 @@ pub(super) fn next(done: &Done) -> String {
     if changed(Client::Codex, Door::Hooks) {
         line("/hooks, in codex", "approve them: codex skips unapproved hooks silently");
     }
+    if changed(Client::Gemini, Door::Agents) {
+        line("gemini, in this folder", "say yes when it shows the agents: it loads no others");
+    }
     if changed(Client::Claude, Door::Server) {
         line("claude, in this folder", "say yes when it asks about the MCP server");
     }
