@@ -32,11 +32,20 @@ pub struct Changes {
 impl Changes {
     /// What the functions of `path` were, and are.
     pub fn between(path: &str, before: &str, after: &str) -> Self {
-        let (old, new) = (reading::read(path, before), reading::read(path, after));
+        Self::of(&reading::read(path, before).functions, &reading::read(path, after).functions)
+    }
+
+    /// As `between`, of those functions alone that others can use. One that they cannot use any
+    /// more is gone for them.
+    pub fn outside(path: &str, before: &str, after: &str) -> Self {
+        Self::of(&usable(path, before), &usable(path, after))
+    }
+
+    fn of(old: &[Function], new: &[Function]) -> Self {
         let same = |a: &Function, b: &Function| a.name == b.name && a.container == b.container;
         let mut changes = Self::default();
-        for function in &new.functions {
-            match old.functions.iter().find(|one| same(one, function)) {
+        for function in new {
+            match old.iter().find(|one| same(one, function)) {
                 None => changes.added.push(signature(function)),
                 Some(was) if !takes_the_same(was, function) => changes
                     .resigned
@@ -45,7 +54,7 @@ impl Changes {
                 Some(_) => {}
             }
         }
-        let gone = old.functions.iter().filter(|was| !new.functions.iter().any(|f| same(was, f)));
+        let gone = old.iter().filter(|was| !new.iter().any(|f| same(was, f)));
         changes.removed.extend(gone.map(signature));
         changes
     }
@@ -72,10 +81,17 @@ impl Changes {
     }
 }
 
-/// How the functions of a text are called; nothing of a language that is not known here.
+/// How the functions of a text that others can use are called; nothing of a language that is not
+/// known here.
 pub fn surface(path: &str, text: &str) -> Option<Vec<String>> {
     Tongue::of(path)?;
-    Some(reading::read(path, text).functions.iter().map(signature).collect())
+    Some(usable(path, text).iter().map(signature).collect())
+}
+
+fn usable(path: &str, text: &str) -> Vec<Function> {
+    let mut functions = reading::read(path, text).functions;
+    functions.retain(|function| function.outside);
+    functions
 }
 
 /// How many lines outside functions differ: types, constants, routes. Where the language is not
@@ -134,6 +150,55 @@ mod tests {
         assert!(Changes::between("notes.txt", before, after).is_empty());
         assert_eq!(surface("src/a.rs", before).unwrap()[0], "a(x: u8)");
         assert!(surface("notes.txt", before).is_none());
+    }
+
+    #[test]
+    fn what_others_cannot_use_is_not_the_surface() {
+        for (path, text, usable) in [
+            (
+                "a.rs",
+                "pub fn a() {}\nfn b() {}\npub(crate) fn c() {}\npub(self) fn d() {}\nimpl S {\n pub \
+                 fn e(&self) { fn f() {} }\n fn g(&self) {}\n}\nimpl T for S {\n fn h() {}\n}\npub trait \
+                 T {\n fn h();\n fn i() {}\n}\ntrait U {\n fn j();\n}\nextern \"C\" fn k() {}\n",
+                &["a", "c", "S.e", "S.h", "T.h", "T.i", "k"][..],
+            ),
+            (
+                "a.ts",
+                "export function a() { function b() {} const c = () => 1; return { d() {} } }\nfunction \
+                 e() {}\nconst f = () => 1;\nexport const g = () => 1;\nexport class H {\n i() {}\n \
+                 private j() {}\n #k() {}\n}\nclass L {\n m() {}\n}\nfunction n() {}\nconst o = { p() {} \
+                 };\nexport { n, L as M };\nexport default o;\n",
+                &["a", "a.d", "g", "H.i", "L.m", "n", "p"][..],
+            ),
+            ("a.js", "function a() {}\nmodule.exports = { a };\n", &["a"][..]),
+            (
+                "a.go",
+                "package a\nfunc Load() {}\nfunc save() {}\nfunc (s *Store) Get() {}\nfunc (s *Store) put() \
+                 {}\n",
+                &["Load", "Store.Get"][..],
+            ),
+            (
+                "A.java",
+                "class A {\n public A() {}\n void b() {}\n private int c() { return 1; }\n private static \
+                 class D {\n public void e() {}\n }\n}\n",
+                &["A.A", "A.b"][..],
+            ),
+            (
+                "a.py",
+                "def a():\n    def b(): pass\ndef _c(): pass\nclass D:\n    def __init__(self): pass\n    \
+                 def e(self): pass\n    def _f(self): pass\n    def __g(self): pass\nclass _H:\n    def \
+                 i(self): pass\n",
+                &["a", "D.__init__", "D.e"][..],
+            ),
+        ] {
+            let found = surface(path, text).unwrap();
+            let names: Vec<&str> = found.iter().map(|one| &one[..one.find('(').unwrap()]).collect();
+            assert_eq!(names, usable, "{path}");
+        }
+        let (before, after) = ("pub fn a() {}\nfn b() {}\n", "fn a() {}\nfn b(x: u8) {}\n");
+        let changes = Changes::outside("a.rs", before, after);
+        assert_eq!((changes.removed, changes.resigned), (vec!["a()".to_owned()], vec![]));
+        assert_eq!(Changes::between("a.rs", before, after).resigned.len(), 1);
     }
 
     #[test]
