@@ -17,6 +17,8 @@ mod conflicts;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod denials;
+#[cfg(test)]
 mod deploys;
 #[cfg(test)]
 mod doctor;
