@@ -273,7 +273,6 @@ fn every_kind() -> Vec<Event> {
         },
         Event::LeftoversTold { claims: vec![claim_id.clone()], remaining: vec![leftover()] },
         Event::HoldBreached { breach: breach() },
-        Event::DeedRefused { denial: denial() },
         Event::ZoneHeld { hold: zone_hold() },
         Event::ZoneFreed {
             zone: resource("@zone/db/"),
@@ -395,7 +394,7 @@ fn once_and_notes(key: &Key, token: Position) -> Vec<Event> {
     events
 }
 
-fn calls_and_subagents() -> [Event; 5] {
+fn calls_and_subagents() -> [Event; 6] {
     let (id, claim_id) = (SessionId("s1".to_owned()), ClaimId("c1".to_owned()));
     [
         Event::CallStarted {
@@ -411,6 +410,7 @@ fn calls_and_subagents() -> [Event; 5] {
             claims: vec![claim_id.clone()],
         },
         Event::RoleGiven { session: id.clone(), role: "verify".to_owned(), at: START },
+        Event::DeedRefused { denial: denial() },
         Event::RulesSeen {
             session: id.clone(),
             seen: Seen { version: "ab12cd34ef56".to_owned(), at: START },

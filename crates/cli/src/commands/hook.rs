@@ -247,10 +247,10 @@ impl Door<'_> {
     }
 
     fn before_line(&mut self, actor: &Actor, line: &str) -> Result<Answer, Failure> {
-        if self.has_role {
-            if let Some(refused) = doors::shell_not_by_role(self.workspace, actor)? {
-                return Ok(Answer::Deny(words::role_denial(&refused)));
-            }
+        if self.has_role
+            && let Some(refused) = doors::shell_not_by_role(self.workspace, actor)?
+        {
+            return Ok(Answer::Deny(words::role_denial(&refused)));
         }
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let judged = shell::before(self.workspace, actor, cwd, line, call)?;

@@ -1,8 +1,8 @@
 //! Which functions of a file can be used from outside of it.
 //!
 //! Owns what each language says about that: `pub`, `export`, a capital letter, `private`, a leading
-//! underscore. Invariant: where nothing is said, or it cannot be told, a function can be used: rather
-//! one too many is told to those who build on a file than one too few.
+//! underscore. Invariant: where nothing is said, or it cannot be told, a function can be used:
+//! rather one too many is told to those who build on a file than one too few.
 
 use std::collections::BTreeSet;
 

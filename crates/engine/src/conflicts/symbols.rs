@@ -152,44 +152,84 @@ mod tests {
         assert!(surface("notes.txt", before).is_none());
     }
 
+    const RUST: &str = r#"
+pub fn a() {}
+fn b() {}
+pub(crate) fn c() {}
+pub(self) fn d() {}
+impl S {
+    pub fn e(&self) { fn f() {} }
+    fn g(&self) {}
+}
+impl T for S {
+    fn h() {}
+}
+pub trait T {
+    fn h();
+    fn i() {}
+}
+trait U {
+    fn j();
+}
+extern "C" fn k() {}
+"#;
+    const SCRIPT: &str = r"
+export function a() { function b() {} const c = () => 1; return { d() {} } }
+function e() {}
+const f = () => 1;
+export const g = () => 1;
+export class H {
+    i() {}
+    private j() {}
+    #k() {}
+}
+class L {
+    m() {}
+}
+function n() {}
+const o = { p() {} };
+export { n, L as M };
+export default o;
+";
+    const GO: &str = "
+package a
+func Load() {}
+func save() {}
+func (s *Store) Get() {}
+func (s *Store) put() {}
+";
+    const JAVA: &str = "
+class A {
+    public A() {}
+    void b() {}
+    private int c() { return 1; }
+    private static class D {
+        public void e() {}
+    }
+}
+";
+    const PYTHON: &str = "
+def a():
+    def b(): pass
+def _c(): pass
+class D:
+    def __init__(self): pass
+    def e(self): pass
+    def _f(self): pass
+    def __g(self): pass
+class _H:
+    def i(self): pass
+";
+
     #[test]
     fn what_others_cannot_use_is_not_the_surface() {
         for (path, text, usable) in [
-            (
-                "a.rs",
-                "pub fn a() {}\nfn b() {}\npub(crate) fn c() {}\npub(self) fn d() {}\nimpl S {\n pub \
-                 fn e(&self) { fn f() {} }\n fn g(&self) {}\n}\nimpl T for S {\n fn h() {}\n}\npub trait \
-                 T {\n fn h();\n fn i() {}\n}\ntrait U {\n fn j();\n}\nextern \"C\" fn k() {}\n",
-                &["a", "c", "S.e", "S.h", "T.h", "T.i", "k"][..],
-            ),
-            (
-                "a.ts",
-                "export function a() { function b() {} const c = () => 1; return { d() {} } }\nfunction \
-                 e() {}\nconst f = () => 1;\nexport const g = () => 1;\nexport class H {\n i() {}\n \
-                 private j() {}\n #k() {}\n}\nclass L {\n m() {}\n}\nfunction n() {}\nconst o = { p() {} \
-                 };\nexport { n, L as M };\nexport default o;\n",
-                &["a", "a.d", "g", "H.i", "L.m", "n", "p"][..],
-            ),
+            ("a.rs", RUST, &["a", "c", "S.e", "S.h", "T.h", "T.i", "k"][..]),
+            ("a.ts", SCRIPT, &["a", "a.d", "g", "H.i", "L.m", "n", "p"][..]),
             ("a.js", "function a() {}\nmodule.exports = { a };\n", &["a"][..]),
-            (
-                "a.go",
-                "package a\nfunc Load() {}\nfunc save() {}\nfunc (s *Store) Get() {}\nfunc (s *Store) put() \
-                 {}\n",
-                &["Load", "Store.Get"][..],
-            ),
-            (
-                "A.java",
-                "class A {\n public A() {}\n void b() {}\n private int c() { return 1; }\n private static \
-                 class D {\n public void e() {}\n }\n}\n",
-                &["A.A", "A.b"][..],
-            ),
-            (
-                "a.py",
-                "def a():\n    def b(): pass\ndef _c(): pass\nclass D:\n    def __init__(self): pass\n    \
-                 def e(self): pass\n    def _f(self): pass\n    def __g(self): pass\nclass _H:\n    def \
-                 i(self): pass\n",
-                &["a", "D.__init__", "D.e"][..],
-            ),
+            ("a.go", GO, &["Load", "Store.Get"][..]),
+            ("A.java", JAVA, &["A.A", "A.b"][..]),
+            ("a.py", PYTHON, &["a", "D.__init__", "D.e"][..]),
         ] {
             let found = surface(path, text).unwrap();
             let names: Vec<&str> = found.iter().map(|one| &one[..one.find('(').unwrap()]).collect();
