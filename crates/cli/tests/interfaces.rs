@@ -471,3 +471,41 @@ fn copies_that_nothing_refers_to_are_removed_and_no_others() {
     scratch.acts(&ann, &["interface", "use", "again"]).ok();
     assert_eq!(copies(), ["two\n"]);
 }
+
+#[test]
+fn a_tree_that_pulls_what_has_landed_long_ago_tells_nobody_again() {
+    let scratch = Scratch::workspace();
+    let ann = set_up(&scratch);
+    let bob = scratch.session("bob");
+    scratch.acts(&bob, &["interface", "use", "api"]).ok();
+    scratch.git(&["init", "-q", "--bare", "-b", "main", "../remote.git"]);
+    scratch.git(&["remote", "add", "origin", "../remote.git"]);
+    scratch.git(&["push", "-q", "origin", "main"]);
+    for tree in ["side", "late"] {
+        scratch.git(&["worktree", "add", "-q", "-b", tree, &format!("../{tree}")]);
+    }
+    let there = |tree: &str, words: &[&str]| {
+        let mut command = scratch.command(words);
+        command.current_dir(scratch.path(tree)).env("BATON_SESSION", &ann);
+        Said::from(command.output().unwrap()).ok()
+    };
+    let side = scratch.path("side").display().to_string();
+    let mut landed = Vec::new();
+    for name in ["one()", "two()"] {
+        let text = BEFORE.replace("gone()", name);
+        std::fs::write(scratch.path("side/src/api.rs"), text).unwrap();
+        scratch.git(&["-C", &side, "commit", "-qam", name]);
+        there("side", &["land"]);
+        landed.push(scratch.git(&["rev-parse", "main"]).trim().to_owned());
+        let heard = scratch.acts(&bob, &["claim", "README.md", "--shared"]).ok().out;
+        assert!(heard.contains(&format!("added {name}")), "{heard}");
+    }
+    // The remote has the first of them only.
+    let first = format!("{}:refs/heads/main", landed[0]);
+    scratch.git(&["push", "-qf", "origin", &first]);
+    there("late", &["sync", "--pull"]);
+    let text = std::fs::read_to_string(scratch.path("late/src/api.rs")).unwrap();
+    assert!(text.contains("one()"), "{text}");
+    let heard = scratch.acts(&bob, &["claim", "README.md", "--shared"]).ok().out;
+    assert!(!heard.contains("interface"), "{heard}");
+}
