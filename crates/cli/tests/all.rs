@@ -19,6 +19,8 @@ mod conformance;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod denials;
+#[cfg(test)]
 mod deploys;
 #[cfg(test)]
 mod doctor;

@@ -1,6 +1,6 @@
 //! The conformance suite of the Model Context Protocol, asked of `baton mcp`.
 //!
-//! The suite speaks HTTP only, so it goes through `clients/bridge.mjs`. Its scenarios that are about
+//! The suite speaks HTTP only, so it goes through `clients/bridge.mjs`. What in it is about
 //! HTTP itself (origins, headers, status codes, streams), or about tools that a test server must
 //! have, cannot be asked of us. Where it is not installed, the test says so and ends.
 

@@ -340,3 +340,172 @@ fn bad_requests_are_refused_and_a_retry_is_harmless() {
     scratch.acts(&bob, &["claim", "src/api.rs"]).ok();
     scratch.baton(&["journal", "verify"]).ok();
 }
+
+#[test]
+fn what_others_cannot_use_is_not_the_surface() {
+    let scratch = Scratch::workspace();
+    let files = [
+        ("api.rs", "pub fn a() {}\nfn b() {}\n"),
+        ("api.ts", "export function a() {}\nfunction b() {}\n"),
+        ("api.go", "package api\nfunc A() {}\nfunc b() {}\n"),
+        ("Api.java", "class Api {\n void a() {}\n private void b() {}\n}\n"),
+        ("api.py", "def a(): pass\ndef _b(): pass\n"),
+        // Nothing is said here, so everything counts.
+        ("plain.js", "function a() {}\nfunction b() {}\n"),
+    ];
+    for (file, text) in files {
+        scratch.write(file, text);
+    }
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "apis"]);
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    let names: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
+    scratch.acts(&ann, &[&["interface", "add", "api"], &names[..]].concat()).ok();
+    scratch.acts(&bob, &["interface", "use", "api"]).ok();
+    scratch.acts(&ann, &[&["claim"], &names[..]].concat()).ok();
+    let commit = |from: &str, to: &str| -> String {
+        for (file, text) in files {
+            scratch.write(file, &text.replace(from, to));
+        }
+        scratch.acts(&ann, &["commit", "-m", "change"]).ok();
+        scratch.acts(&bob, &["claim", "README.md"]).ok().out
+    };
+    let heard = commit("b()", "b(x)");
+    assert!(heard.contains("plain.js: now b(x), was b()"), "{heard}");
+    for file in &names[..5] {
+        assert!(!heard.contains(&format!("{file}:")), "{file}: {heard}");
+    }
+    let heard = commit("()", "(y)");
+    for file in &names {
+        assert!(heard.contains(&format!("{file}: now ")), "{file}: {heard}");
+    }
+    let shown = scratch.baton(&["interface", "show", "api", "--json"]).ok().json();
+    for file in shown["surface"].as_array().unwrap() {
+        let expected = if file["path"] == "plain.js" { 2 } else { 1 };
+        assert_eq!(file["functions"].as_array().unwrap().len(), expected, "{file}");
+    }
+}
+
+#[test]
+fn what_a_pull_brings_is_seen_and_is_not_the_work_of_who_pulled() {
+    Scratch::on_each_store("", |scratch| {
+        set_up(scratch);
+        let (bob, cat) = (scratch.session("bob"), scratch.session("cat"));
+        scratch.git(&["init", "-q", "--bare", "-b", "main", "../remote.git"]);
+        scratch.git(&["remote", "add", "origin", "../remote.git"]);
+        scratch.git(&["push", "-q", "origin", "main"]);
+        scratch.git(&["clone", "-q", "../remote.git", "../other"]);
+        scratch.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
+        for who in [&bob, &cat] {
+            scratch.acts(who, &["interface", "use", "api"]).ok();
+        }
+        let push = |file: &str, text: &str| {
+            std::fs::write(scratch.path("other").join(file), text).unwrap();
+            scratch.git(&["-C", "../other", "commit", "-qam", "theirs"]);
+            scratch.git(&["-C", "../other", "push", "-q", "origin", "main"]);
+        };
+        let news = |who: &str| scratch.acts(who, &["claim", "README.md", "--shared"]).ok().out;
+        // Inside a function it is nobody's business.
+        push("src/api.rs", &BEFORE.replace("read(path)", "read_all(path)"));
+        scratch.acts(&cat, &["sync", "--pull"]).ok();
+        assert!(!news(&bob).contains("interface"));
+        // Also where own commits are put upon it.
+        push("src/api.rs", &BEFORE.replace("gone()", "here()"));
+        scratch.write("mine", "x");
+        scratch.acts(&cat, &["commit", "mine", "-m", "mine"]).ok();
+        scratch.acts(&cat, &["sync", "--pull"]).ok();
+        for who in [&bob, &cat] {
+            let heard = news(who);
+            assert!(heard.contains("Ann changed the interface api: src/api.rs: added"), "{heard}");
+            assert!(heard.contains("added here(); removed gone()"), "{heard}");
+        }
+        // Another tree that gets the same has nothing new.
+        let mut pull = scratch.command(&["sync", "--pull"]);
+        pull.current_dir(scratch.path("side")).env("BATON_SESSION", &cat);
+        Said::from(pull.output().unwrap()).ok();
+        for who in [&bob, &cat] {
+            assert!(!news(who).contains("interface"));
+        }
+        let journal = scratch.baton(&["journal", "--kind", "interface_changed"]).ok().out;
+        assert_eq!(journal.lines().count(), 1, "{journal}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn copies_that_nothing_refers_to_are_removed_and_no_others() {
+    let scratch = Scratch::workspace();
+    let ann = set_up(&scratch);
+    let bob = scratch.session("bob");
+    let copies = || -> Vec<String> {
+        let entries = std::fs::read_dir(scratch.store().join("interfaces")).unwrap();
+        let texts = entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+        let mut texts: Vec<String> = texts.collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!(copies(), ["one\n", BEFORE]);
+    // Two interfaces may have the same text.
+    scratch.write("other.proto", "one\n");
+    scratch.acts(&bob, &["interface", "add", "other", "other.proto"]).ok();
+    assert_eq!(copies(), ["one\n", BEFORE]);
+    scratch.acts(&ann, &["claim", "src/api.rs", "src/api.proto"]).ok();
+    let after = BEFORE.replace("gone()", "here()");
+    for (file, text) in [("src/api.rs", after.as_str()), ("src/api.proto", "two\n")] {
+        scratch.write(file, text);
+        scratch.acts(&ann, &["commit", file, "-m", "change"]).ok();
+    }
+    assert_eq!(copies(), ["one\n", &after, "two\n"]);
+    // While somebody is about to refer to one, nothing goes.
+    let folder = std::fs::File::open(scratch.store().join("interfaces")).unwrap();
+    folder.lock_shared().unwrap();
+    scratch.acts(&ann, &["interface", "remove", "api"]).ok();
+    assert_eq!(copies().len(), 3);
+    drop(folder);
+    scratch.acts(&ann, &["interface", "add", "again", "src/api.proto"]).ok();
+    assert_eq!(copies(), ["one\n", "two\n"]);
+    scratch.acts(&bob, &["interface", "remove", "other"]).ok();
+    assert_eq!(copies(), ["two\n"]);
+    scratch.acts(&ann, &["interface", "use", "again"]).ok();
+    assert_eq!(copies(), ["two\n"]);
+}
+
+#[test]
+fn a_tree_that_pulls_what_has_landed_long_ago_tells_nobody_again() {
+    let scratch = Scratch::workspace();
+    let ann = set_up(&scratch);
+    let bob = scratch.session("bob");
+    scratch.acts(&bob, &["interface", "use", "api"]).ok();
+    scratch.git(&["init", "-q", "--bare", "-b", "main", "../remote.git"]);
+    scratch.git(&["remote", "add", "origin", "../remote.git"]);
+    scratch.git(&["push", "-q", "origin", "main"]);
+    for tree in ["side", "late"] {
+        scratch.git(&["worktree", "add", "-q", "-b", tree, &format!("../{tree}")]);
+    }
+    let there = |tree: &str, words: &[&str]| {
+        let mut command = scratch.command(words);
+        command.current_dir(scratch.path(tree)).env("BATON_SESSION", &ann);
+        Said::from(command.output().unwrap()).ok()
+    };
+    let side = scratch.path("side").display().to_string();
+    let mut landed = Vec::new();
+    for name in ["one()", "two()"] {
+        let text = BEFORE.replace("gone()", name);
+        std::fs::write(scratch.path("side/src/api.rs"), text).unwrap();
+        scratch.git(&["-C", &side, "commit", "-qam", name]);
+        there("side", &["land"]);
+        landed.push(scratch.git(&["rev-parse", "main"]).trim().to_owned());
+        let heard = scratch.acts(&bob, &["claim", "README.md", "--shared"]).ok().out;
+        assert!(heard.contains(&format!("added {name}")), "{heard}");
+    }
+    // The remote has the first of them only.
+    let first = format!("{}:refs/heads/main", landed[0]);
+    scratch.git(&["push", "-qf", "origin", &first]);
+    there("late", &["sync", "--pull"]);
+    let text = std::fs::read_to_string(scratch.path("late/src/api.rs")).unwrap();
+    assert!(text.contains("one()"), "{text}");
+    let heard = scratch.acts(&bob, &["claim", "README.md", "--shared"]).ok().out;
+    assert!(!heard.contains("interface"), "{heard}");
+}

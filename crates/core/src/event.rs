@@ -25,10 +25,11 @@ use crate::task::split::{Outcome, Split, Stage};
 use crate::task::{self, Move, Standing, Submission, Task, Verdict};
 use crate::tasks::evidence::{CheckRun, Shown};
 use crate::{
-    breach::Breach, calls::Call, commits::Made, journal::Hash, key::Key, landings::claims::Lost,
-    notes::Note, notices::Notice, numbers::Counter, operations::Operation, resource::Resource,
-    rules::Seen, state::Changed, state::drafts::Draft, tasks::editing::Edit, time::Moment,
-    tree::Tree, trees::Removed, trust::Trust, votes::Vote, waiting::Waiter, zones::Policy,
+    breach::Breach, calls::Call, commits::Made, denials::Denial, journal::Hash, key::Key,
+    landings::claims::Lost, notes::Note, notices::Notice, numbers::Counter, operations::Operation,
+    resource::Resource, rules::Seen, state::Changed, state::drafts::Draft, tasks::editing::Edit,
+    time::Moment, tree::Tree, trees::Removed, trust::Trust, votes::Vote, waiting::Waiter,
+    zones::Policy,
 };
 
 pub use ends::{EndOfClaim, EndOfDraft, EndOfReview, EndOfSession, EndOfWait, Renewal, Weight};
@@ -505,6 +506,10 @@ pub enum Event {
     /// Somebody wrote what another held.
     HoldBreached {
         breach: Breach,
+    },
+    /// Somebody was refused something, and told so.
+    DeedRefused {
+        denial: Denial,
     },
 
     /// A session committed through Baton.

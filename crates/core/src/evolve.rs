@@ -5,6 +5,7 @@
 
 use crate::claim::{Claim, Leftover};
 use crate::conflicts::{self, Predicted};
+use crate::denials::Denials;
 use crate::deploy::Deploy;
 use crate::event::{Event, Renewal, Room};
 use crate::id::ClaimId;
@@ -30,6 +31,7 @@ pub fn evolve(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable
         Room::Workspace => evolve_workspace(records, event),
         Room::Session => evolve_session(records, event),
         Room::Claim => evolve_claim(records, event),
+        Room::Denial => evolve_denial(records, event),
         Room::Interface => evolve_interface(records, event),
         Room::Waiting => evolve_waiting(records, event),
         Room::Task => tasks::evolve(records, event),
@@ -125,6 +127,15 @@ fn evolve_claim(records: &mut dyn Records, event: &Event) -> Result<(), Unreadab
     }
 }
 
+fn evolve_denial(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
+    let Event::DeedRefused { denial } = event else { return Ok(()) };
+    let session = &denial.by.session;
+    let kept = get::<Denials>(records, session.as_str())?;
+    let mut kept = kept.unwrap_or_else(|| Denials::of(session.clone()));
+    kept.follow(denial);
+    put(records, &kept)
+}
+
 fn evolve_interface(records: &mut dyn Records, event: &Event) -> Result<(), Unreadable> {
     match event {
         Event::InterfaceAdded { interface } => put(records, interface),
@@ -173,7 +184,8 @@ fn evolve_session(records: &mut dyn Records, event: &Event) -> Result<(), Unread
             change(records, session.as_str(), |session: &mut Session| {
                 session.life = Life::Ended { at: *at, grace_until: *grace_until };
                 session.calls.clear();
-            })
+            })?;
+            records.delete(Denials::KIND, session.as_str())
         }
         Event::AliasBound { alias } => put(records, alias),
         Event::CallStarted { session, call, busy_until, claims } => {

@@ -14,6 +14,7 @@ pub mod commits;
 pub mod conflicts;
 pub mod consequences;
 pub mod context;
+pub mod denials;
 pub mod deploy;
 pub mod deploys;
 pub mod event;

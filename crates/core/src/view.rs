@@ -29,6 +29,7 @@ pub const KINDS: &[Kind] = &[
     claim::Leftover::KIND,
     deploy::Deploy::KIND,
     crate::conflicts::Predicted::KIND,
+    crate::denials::Denials::KIND,
     Handoff::KIND,
     gate::Gate::KIND,
     votes::Ballot::KIND,

@@ -12,6 +12,7 @@ mod bash;
 mod calls;
 mod claims;
 mod conflicts;
+mod denials;
 mod deploys;
 mod events;
 mod evidence;

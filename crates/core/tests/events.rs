@@ -5,6 +5,7 @@ use baton_core::breach::{Breach, Door};
 use baton_core::calls::Call;
 use baton_core::claim::{Hold, Holder, Leftover, Mode, Scope};
 use baton_core::commits::{Foreign, Left, Lines, Made};
+use baton_core::denials::{self, Deed, Denial, Thing, Why};
 use baton_core::event::{
     EndOfClaim, EndOfDraft, EndOfSession, EndOfWait, Event, KINDS, Renewal, Unknown,
 };
@@ -228,6 +229,21 @@ fn breach() -> Breach {
     Breach { by, resource, holder: holder(), door, at: START }
 }
 
+fn denial() -> Denial {
+    let thing = Thing { what: "src/a.rs".to_owned(), holder: Some(holder()) };
+    Denial {
+        by: holder(),
+        deed: Deed::Edit,
+        why: Why::Held,
+        things: vec![thing, Thing::new("src/b.rs")],
+        more: 2,
+        role: Some("verify".to_owned()),
+        done: true,
+        at: START,
+        quiet_until: START + denials::QUIET,
+    }
+}
+
 fn every_kind() -> Vec<Event> {
     let id = SessionId("s1".to_owned());
     let claim_id = ClaimId("c1".to_owned());
@@ -378,7 +394,7 @@ fn once_and_notes(key: &Key, token: Position) -> Vec<Event> {
     events
 }
 
-fn calls_and_subagents() -> [Event; 5] {
+fn calls_and_subagents() -> [Event; 6] {
     let (id, claim_id) = (SessionId("s1".to_owned()), ClaimId("c1".to_owned()));
     [
         Event::CallStarted {
@@ -394,6 +410,7 @@ fn calls_and_subagents() -> [Event; 5] {
             claims: vec![claim_id.clone()],
         },
         Event::RoleGiven { session: id.clone(), role: "verify".to_owned(), at: START },
+        Event::DeedRefused { denial: denial() },
         Event::RulesSeen {
             session: id.clone(),
             seen: Seen { version: "ab12cd34ef56".to_owned(), at: START },

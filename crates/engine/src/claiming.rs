@@ -13,6 +13,7 @@ use baton_core::claim::{Mode, Scope};
 use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
 use baton_core::claims::{Answer, Granted, Queued, Request, TTL_DEFAULT, take};
 use baton_core::context::{Actor, Life, Observed};
+use baton_core::denials::Deed;
 use baton_core::event::EndOfWait;
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::refusal::Refusal;
@@ -22,6 +23,7 @@ use baton_core::view::get;
 use baton_core::waiting;
 
 use crate::api;
+use crate::denying;
 use crate::failure::Failure;
 use crate::process::Identity;
 use crate::resources::named;
@@ -64,6 +66,18 @@ impl std::fmt::Debug for Wait<'_> {
 
 /// As `claim`, for somebody who may not want to wait to the end.
 pub fn claim_until(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Claim,
+    operation: Option<&str>,
+    wait: Wait<'_>,
+) -> Result<Granted, Failure> {
+    let came = take_until(workspace, actor, cwd, wanted, operation, wait);
+    denying::noted(workspace, actor, (Deed::Claim, ""), came)
+}
+
+fn take_until(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,

@@ -13,6 +13,7 @@ use baton_core::commits::{
     self, Committed, MESSAGE_BYTES_MAX, Made, Permit, Refused, Request, message,
 };
 use baton_core::context::{Actor, Observed};
+use baton_core::denials::Deed;
 use baton_core::id::LandingId;
 use baton_core::operations;
 use baton_core::refusal::Refusal;
@@ -21,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::commits as api;
+use crate::denying;
 use crate::failure::Failure;
 use crate::git::{self, Entry, Git, Oid, Own};
 use crate::interfaces;
@@ -96,6 +98,17 @@ pub(crate) fn may_stop(workspace: &Workspace, step: &str) {
 }
 
 pub fn commit(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Commit,
+    operation: Option<&str>,
+) -> Result<Reply, Failure> {
+    let came = commit_once(workspace, actor, cwd, wanted, operation);
+    denying::noted(workspace, actor, (Deed::Commit, ""), came)
+}
+
+fn commit_once(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,

@@ -35,6 +35,7 @@ mod lines;
 mod listing;
 mod manifests;
 mod memory;
+mod outside;
 mod pairs;
 mod reading;
 mod routes;

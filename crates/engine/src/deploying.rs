@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::commits;
 use baton_core::context::{Actor, Observed};
+use baton_core::denials;
 use baton_core::deploy::{self, Deploy, Rules};
 use baton_core::deploys::{self, Begun, Facts, Placeholder, Refused, Request};
 use baton_core::notices::Notice;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::deploys as api;
 use crate::config;
+use crate::denying;
 use crate::doors;
 use crate::failure::Failure;
 use crate::gating::commit as commit_named;
@@ -53,6 +55,17 @@ pub trait Door {
 }
 
 pub fn deploy(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::Deploy,
+    operation: Option<&str>,
+    door: &mut dyn Door,
+) -> Result<Deploy, Failure> {
+    let came = deploy_once(workspace, actor, wanted, operation, door);
+    denying::noted(workspace, actor, (denials::Deed::Deploy, &wanted.target), came)
+}
+
+fn deploy_once(
     workspace: &mut Workspace,
     actor: &Actor,
     wanted: &api::Deploy,

@@ -7,6 +7,7 @@
 //! those.
 
 use baton_core::context::{Actor, Observed, Proof};
+use baton_core::denials;
 use baton_core::notices::Notice;
 use baton_core::refusal::Refusal;
 use baton_core::roles::{self, Deed};
@@ -14,6 +15,7 @@ use baton_core::sessions::{self as rules, Active, Alias, Life, Session, client_a
 use baton_core::view::{View, get};
 
 use crate::api;
+use crate::denying;
 use crate::failure::Failure;
 use crate::handing;
 use crate::place::Place;
@@ -312,7 +314,7 @@ pub fn primed(
 }
 
 /// What keeps the role of whoever acts from this deed; nothing for one without a role.
-pub fn not_by_role(
+pub(crate) fn not_by_role(
     workspace: &mut Workspace,
     actor: &Actor,
     deed: Deed<'_>,
@@ -329,6 +331,19 @@ pub fn not_by_role(
         Err(Failure::Refused(Refusal::Role(refused))) => Ok(Some(refused)),
         Err(other) => Err(other),
     }
+}
+
+/// As `not_by_role`, for the shell: what is refused is written down.
+pub fn shell_not_by_role(
+    workspace: &mut Workspace,
+    actor: &Actor,
+) -> Result<Option<Box<roles::Refused>>, Failure> {
+    let refused = not_by_role(workspace, actor, Deed::Use(roles::Tool::Shell))?;
+    if let Some(refused) = &refused {
+        let denied = denials::Refused::by_role(denials::Deed::Shell, refused);
+        denying::note(workspace, actor, vec![denied]);
+    }
+    Ok(refused)
 }
 
 /// A probe came through: its mark is left for whoever sent it.

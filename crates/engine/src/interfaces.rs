@@ -2,9 +2,11 @@
 //!
 //! Owns the look at the files, made before any decision, and the copies by which a change is told.
 //! A file is looked at where somebody has just changed it: after an edit, a shell command, a
-//! commit, a landing. In a tree where it was not told of last it is compared with that tree's own
-//! last commit too, so that an older text elsewhere is not taken for a change.
+//! commit, a landing, a pull. In a tree where it was not told of last it is compared with that
+//! tree's own last commit too, so that an older text elsewhere is not taken for a change.
 
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 
 use baton_core::claim::Holder;
@@ -15,7 +17,7 @@ use baton_core::interfaces::{self, Add, FileChange, Interface, Known, Seen, Seen
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::sessions::{self as rules, Session};
-use baton_core::view::{Query, scan};
+use baton_core::view::{Query, get, scan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +26,8 @@ use crate::conflicts::{Changes, symbols};
 use crate::doors::reads::{self, mark};
 use crate::doors::texts::Texts;
 use crate::failure::Failure;
-use crate::git::{Git, Oid};
+use crate::git::{Git, Landed, Oid};
+use crate::policy;
 use crate::resources::{literal, path_on_disk};
 use crate::sighting::bury;
 use crate::workspace::{Retry, Workspace};
@@ -39,7 +42,8 @@ const READERS_MAX: u32 = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShownFile {
     pub path: Resource,
-    /// Its functions with their parameters; nothing of a language that is not known here.
+    /// Its functions that others can use, with their parameters; nothing of a language that is not
+    /// known here.
     pub functions: Vec<String>,
     /// It is not in this tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -70,6 +74,7 @@ pub fn add(
 ) -> Result<Told, Failure> {
     let mut files = Vec::new();
     let copies = Texts::of_interfaces(&workspace.place);
+    let in_use = copies.in_use();
     for word in &wanted.files {
         for path in literal(&workspace.place, cwd, word.as_ref())? {
             let text = match is_file(workspace, &path)? {
@@ -94,12 +99,26 @@ pub fn add(
     };
     let answer = tries(workspace);
     // Whoever is visibly dead changes nothing any more.
-    match answer.as_ref().err().map(sighting::in_the_way) {
+    let answer = match answer.as_ref().err().map(sighting::in_the_way) {
         Some(held) if !held.is_empty() && bury(workspace, &held[0].holder.session)? => {
             tries(workspace)
         }
         _ => answer,
-    }
+    };
+    drop(in_use);
+    sweep(workspace);
+    answer
+}
+
+/// Removes copies that no interface refers to any more. Whatever keeps that from being done, the
+/// next change does it.
+fn sweep(workspace: &mut Workspace) {
+    let copies = Texts::of_interfaces(&workspace.place);
+    let _ = copies.sweep(|| {
+        let all = list(workspace)?.interfaces.into_iter();
+        let marks = all.flat_map(|interface| interface.known).map(|known| known.mark);
+        Ok::<_, Failure>(marks.collect())
+    });
 }
 
 /// A folder is no file, and what is neither is not there.
@@ -138,13 +157,15 @@ pub fn remove(
     operation: Option<&str>,
 ) -> Result<Told, Failure> {
     let retry = operation.map(|operation| Retry::of(operation, "interface remove", &name));
-    workspace.decide_once(
+    let answer = workspace.decide_once(
         actor,
         Observed::default(),
         retry.as_ref(),
         |_| true,
         |view, context| interfaces::remove(view, name, context),
-    )
+    )?;
+    sweep(workspace);
+    Ok(answer)
 }
 
 pub fn give(
@@ -213,6 +234,7 @@ pub fn edited(
 /// The actor has just changed these: whoever builds on one of them is told what is different.
 pub fn look(workspace: &mut Workspace, actor: &Actor, files: &[Resource]) -> Result<(), Failure> {
     let concerned = concerned(workspace, files)?;
+    let in_use = in_use(workspace, &concerned);
     let mut seen = Vec::new();
     for (interface, path) in &concerned {
         let after = text_here(workspace, path);
@@ -227,7 +249,7 @@ pub fn look(workspace: &mut Workspace, actor: &Actor, files: &[Resource]) -> Res
         let compared = Compared { path, known, before, after, tree };
         seen.extend(compared.seen(workspace, interface, None));
     }
-    tell(workspace, actor, &seen)
+    tell(workspace, actor, &seen, in_use)
 }
 
 /// The branch where work lands has moved. `by` says whose change of a file that was.
@@ -238,14 +260,106 @@ pub fn landed(
     (from, to): (&Oid, &Oid),
     by: &dyn Fn(&str) -> Option<Holder>,
 ) -> Result<(), Failure> {
-    if list(workspace)?.interfaces.is_empty() {
+    let concerned = concerned_between(workspace, git, (from, to))?;
+    let tree = TreeId(String::new());
+    came_in(workspace, actor, git, (from, to), &concerned, &tree, by)
+}
+
+/// What a tree was brought up to date with.
+#[derive(Debug)]
+pub struct Pull<'a> {
+    pub branch: &'a str,
+    /// Where it stood, and stands now.
+    pub moved: (&'a Oid, &'a Oid),
+    /// What was at the remote.
+    pub tip: &'a Oid,
+}
+
+/// This tree was brought up to date. Whoever did that changed nothing: whose changes came in is
+/// what git says of them.
+pub fn pulled(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    git: &Git,
+    pull: &Pull<'_>,
+) -> Result<(), Failure> {
+    let (from, to) = pull.moved;
+    let mut concerned = concerned_between(workspace, git, (from, to))?;
+    if concerned.is_empty() {
         return Ok(());
+    }
+    // Of what has landed here everybody was told, and of what is before that too.
+    if has_landed(workspace, git, pull)? {
+        let landed = |known: &Known| known.tree.0.is_empty();
+        concerned.retain(|(interface, path)| !interface.known(path).is_some_and(landed));
+    }
+    let mut authors = BTreeMap::new();
+    for (_, path) in &concerned {
+        let Resource::Path(pattern) = path else { continue };
+        if let Some(last) = git.landed(from, pull.tip, pattern.text())?.into_iter().next() {
+            authors.insert(pattern.text().to_owned(), author_of(workspace, last)?);
+        }
+    }
+    let by = |path: &str| authors.get(path).cloned();
+    let tree = workspace.tree.clone();
+    came_in(workspace, actor, git, (from, to), &concerned, &tree, &by)
+}
+
+/// Does the branch where work lands have all of it, and is it another one?
+fn has_landed(workspace: &mut Workspace, git: &Git, pull: &Pull<'_>) -> Result<bool, Failure> {
+    let policy = policy::in_force(workspace)?.unwrap_or_default();
+    let Some((target, _)) = git.target(policy.evidence.target.as_deref())? else {
+        return Ok(false);
+    };
+    if pull.branch.strip_prefix("refs/heads/").unwrap_or(pull.branch) == target {
+        return Ok(false);
+    }
+    match git.branch(&target)? {
+        Some(tip) => Ok(git.is_ancestor(pull.moved.1, &tip)?),
+        None => Ok(false),
+    }
+}
+
+/// The session that made a commit, where it is one of ours; else whom git names.
+fn author_of(workspace: &mut Workspace, commit: Landed) -> Result<Holder, Failure> {
+    let id = commit.session.unwrap_or_default();
+    let session: Option<Session> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| Ok(get(view, &id)?))?;
+    Ok(match session {
+        Some(session) => Holder { session: session.session, name: session.name, agent: None },
+        None => Holder { session: SessionId(String::new()), name: commit.author, agent: None },
+    })
+}
+
+/// The files of interfaces that differ between two commits; where there is no interface git is not
+/// asked.
+fn concerned_between(
+    workspace: &mut Workspace,
+    git: &Git,
+    (from, to): (&Oid, &Oid),
+) -> Result<Vec<(Interface, Resource)>, Failure> {
+    if list(workspace)?.interfaces.is_empty() {
+        return Ok(Vec::new());
     }
     let changed = git.changed_between(from, to)?;
     let files: Vec<Resource> =
         changed.iter().filter_map(|path| Resource::literal(path).ok()).collect();
+    concerned(workspace, &files)
+}
+
+/// Looks at these as they were in one commit and are in another.
+fn came_in(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    git: &Git,
+    (from, to): (&Oid, &Oid),
+    concerned: &[(Interface, Resource)],
+    tree: &TreeId,
+    by: &dyn Fn(&str) -> Option<Holder>,
+) -> Result<(), Failure> {
+    let in_use = in_use(workspace, concerned);
     let mut seen = Vec::new();
-    for (interface, path) in &concerned(workspace, &files)? {
+    for (interface, path) in concerned {
         let Resource::Path(pattern) = path else { continue };
         let text = |commit: &Oid| -> Result<Option<String>, Failure> {
             let bytes = git.content(commit.as_str(), pattern.text())?;
@@ -256,11 +370,19 @@ pub fn landed(
             known: interface.known(path),
             before: Some(text(from)?.unwrap_or_default()),
             after: text(to)?,
-            tree: TreeId(String::new()),
+            tree: tree.clone(),
         };
         seen.extend(compared.seen(workspace, interface, by(pattern.text())));
     }
-    tell(workspace, actor, &seen)
+    tell(workspace, actor, &seen, in_use)
+}
+
+/// The copies are not swept while one may be made for these.
+fn in_use(workspace: &Workspace, concerned: &[(Interface, Resource)]) -> Option<File> {
+    if concerned.is_empty() {
+        return None;
+    }
+    Texts::of_interfaces(&workspace.place).in_use()
 }
 
 /// Which of these files belong to which interface. One read, and nothing more where there is none.
@@ -335,7 +457,7 @@ impl Compared<'_> {
     /// What is different at the surface. What functions do inside is nobody else's business.
     fn change(&self, before: &str, after: &str) -> FileChange {
         let path = self.path.to_string();
-        let Changes { added, removed, resigned, .. } = Changes::between(&path, before, after);
+        let Changes { added, removed, resigned, .. } = Changes::outside(&path, before, after);
         let lines = symbols::lines_outside(&path, before, after);
         FileChange {
             path: self.path.clone(),
@@ -367,7 +489,13 @@ fn readers(
     Ok(live.into_iter().filter(has_read).map(|session| session.session).collect())
 }
 
-fn tell(workspace: &mut Workspace, actor: &Actor, seen: &[Seen]) -> Result<(), Failure> {
+/// Tells those whom it concerns; until then the copies are `in_use`.
+fn tell(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    seen: &[Seen],
+    in_use: Option<File>,
+) -> Result<(), Failure> {
     if seen.is_empty() {
         return Ok(());
     }
@@ -385,5 +513,7 @@ fn tell(workspace: &mut Workspace, actor: &Actor, seen: &[Seen]) -> Result<(), F
     workspace.decide(actor, Observed::default(), |view, context| {
         interfaces::changed(view, &whole, context)
     })?;
+    drop(in_use);
+    sweep(workspace);
     Ok(())
 }

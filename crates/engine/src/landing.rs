@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baton_core::context::{Actor, Life, Observed};
+use baton_core::denials::Deed;
 use baton_core::id::{LandingId, Token};
 use baton_core::landing::{self as record, Landing, Paused, Queue, Rules, Runner, State};
 use baton_core::landings::{self, Changed, Enqueue, Enqueued, Refused, Standing, running};
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::landings as api;
+use crate::denying;
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
 use crate::policy;
@@ -279,13 +281,15 @@ pub fn land(
     let request = Enqueue { takes_back: wanted.takes_back, ..request };
     let uncommitted = uncommitted(&git, &request.branch)?;
     let retry = operation.map(|operation| Retry::of(operation, "land", wanted));
-    let Enqueued { landing, place, notices, .. } = workspace.decide_once(
+    let came = workspace.decide_once(
         actor,
         Observed::default(),
         retry.as_ref(),
         |_| true,
         |view, context| landings::enqueue(view, &request, context),
-    )?;
+    );
+    let Enqueued { landing, place, notices, .. } =
+        denying::noted(workspace, actor, (Deed::Land, &request.branch), came)?;
     if wanted.queue {
         return Ok(Reply { landing, place: Some(place), uncommitted, notices });
     }

@@ -13,6 +13,7 @@ pub mod committing;
 pub mod config;
 pub mod conflicts;
 pub mod copies;
+pub mod denying;
 pub mod deploying;
 pub mod doctor;
 pub mod doors;

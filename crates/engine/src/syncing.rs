@@ -19,6 +19,7 @@ use crate::committing::{self, looking, may_stop, repair};
 use crate::doors::reads;
 use crate::failure::Failure;
 use crate::git::{self, Git, Oid, Replayed};
+use crate::interfaces;
 use crate::place::GitDirs;
 use crate::workspace::Workspace;
 
@@ -55,6 +56,13 @@ pub struct Pulled {
     pub files: u64,
 }
 
+/// A pull that was made.
+struct Done {
+    branch: String,
+    to: Oid,
+    told: Pulled,
+}
+
 fn refuse(refused: Refused) -> Failure {
     Failure::Refused(Refusal::from(refused))
 }
@@ -75,7 +83,12 @@ pub fn sync(workspace: &mut Workspace, actor: &Actor, wanted: &Sync) -> Result<S
     let mut synced = compare(workspace, actor, &git, &head, &tip)?;
     (synced.remote, synced.branch) = (remote, branch);
     if wanted.pull && synced.behind > 0 {
-        synced.pulled = Some(pull(workspace, &git, &dirs, &head, &tip, synced.ahead)?);
+        let pulled = pull(workspace, &git, &dirs, &head, &tip, synced.ahead)?;
+        let moved =
+            interfaces::Pull { branch: &pulled.branch, moved: (&head, &pulled.to), tip: &tip };
+        // The tree is up to date, whether or not others can be told of it now.
+        let _ = interfaces::pulled(workspace, actor, &git, &moved);
+        synced.pulled = Some(pulled.told);
         let head = git.head()?.ok_or_else(|| refuse(Refused::Unborn))?;
         (synced.ahead, synced.behind) = git.apart(&head, &tip)?;
         synced.head = head.to_string();
@@ -171,7 +184,7 @@ fn pull(
     head: &Oid,
     tip: &Oid,
     ahead: u64,
-) -> Result<Pulled, Failure> {
+) -> Result<Done, Failure> {
     let turn = Turn::take(&dirs.git_dir)?;
     repair::run(workspace, &turn)?;
     if let Some(what) = looking::in_progress(dirs) {
@@ -211,7 +224,7 @@ fn pull(
     may_stop(workspace, "sync-moved");
     turn.forget()?;
     let (from, files) = (head.to_string(), incoming.len() as u64);
-    Ok(Pulled { from, rebased: ahead > 0, files })
+    Ok(Done { branch, to: new, told: Pulled { from, rebased: ahead > 0, files } })
 }
 
 /// Uncommitted work in the tree, and files that git does not keep where one is to come.

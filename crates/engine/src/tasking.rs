@@ -9,6 +9,7 @@ use std::path::Path;
 
 use baton_core::claim::{self, Claim};
 use baton_core::context::{Actor, Context, Life, Observed};
+use baton_core::denials::Deed;
 use baton_core::event::Event;
 use baton_core::id::{SessionId, TaskId};
 use baton_core::refusal::Refusal;
@@ -26,6 +27,7 @@ use serde::Serialize;
 
 use crate::api::tasks as api;
 use crate::claiming::LOOKS_MAX;
+use crate::denying;
 use crate::evidence;
 use crate::failure::Failure;
 use crate::gating;
@@ -288,9 +290,10 @@ pub fn done(
         token: wanted.token,
     };
     let retry = retry_of(operation, "task done", wanted);
-    leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
+    let came = leave(workspace, actor, &wanted.task, retry.as_ref(), |view, context| {
         ending::done(view, &request, context)
-    })
+    });
+    denying::noted(workspace, actor, (Deed::Done, &wanted.task), came)
 }
 
 pub fn fail(

@@ -20,6 +20,7 @@ use baton_core::view::{Unreadable, View};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::denying::Pending;
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::process::{Boot, Machine};
@@ -37,6 +38,8 @@ pub struct Workspace {
     pub store: Box<dyn Store>,
     /// How long a decision waits for its turn.
     pub patience: Duration,
+    /// What was refused and is to be written down later; nothing when that is done at once.
+    pub(crate) denied: Option<Vec<Pending>>,
 }
 
 /// What makes a retry harmless: the id, and what the request was.
@@ -72,7 +75,7 @@ impl Workspace {
         let tree = TreeId(place.tree_id()?.as_str().to_owned());
         let store = store::open(&place, &boot, address)?;
         let machine = LazyCell::new(machine_of(boot));
-        Ok(Self { place, machine, tree, store, patience: PATIENCE })
+        Ok(Self { place, machine, tree, store, patience: PATIENCE, denied: None })
     }
 
     /// Reads with a rule that changes nothing.

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use baton_core::calls::{CALL_LIMIT_MAX, CALL_LIMIT_MIN};
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
-use baton_core::roles::{self, Deed};
 use baton_core::time::Span;
 use baton_core::trees;
 use baton_engine::doors::edit::{Target, edit};
@@ -20,7 +19,7 @@ use baton_engine::doors::{self, Admitted, Visitor, after, asking, list, reads, s
 use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, interfaces, place, priming, sandbox, sessions, starting};
+use baton_engine::{api, denying, interfaces, place, priming, sandbox, sessions, starting};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -65,7 +64,8 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     };
     let limit = Limit::watch(&payload, begun);
-    let answer = match serve(common, &payload) {
+    let mut workspace = None;
+    let answer = match serve(common, &payload, &mut workspace) {
         Ok(answer) => answer,
         Err(problem) => Answer::Context(words::unanswered(&problem)),
     };
@@ -76,6 +76,9 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     }
     if !said.out.is_empty() {
         desk::print(&format!("{}\n", said.out));
+    }
+    if let Some(workspace) = &mut workspace {
+        denying::write_down(workspace);
     }
     Ok(ExitCode::from(said.exit))
 }
@@ -88,7 +91,12 @@ fn probed(payload: &Value, mark: &str) {
     }
 }
 
-fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
+/// The answer. The workspace it was given in stays in `kept`.
+fn serve(
+    common: &Common,
+    payload: &Payload,
+    kept: &mut Option<ManuallyDrop<Workspace>>,
+) -> Result<Answer, Problem> {
     if payload.event == Event::Other {
         return Ok(Answer::Silent);
     }
@@ -98,8 +106,9 @@ fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
         Err(Failure::Place(place::Error::NotInitialised { .. })) => return Ok(Answer::Silent),
         Err(failure) => return Err(failure.into()),
     };
-    let mut workspace = ManuallyDrop::new(workspace);
+    let workspace = kept.insert(ManuallyDrop::new(workspace));
     workspace.patience = PATIENCE;
+    denying::answer_first(workspace);
     let hints = desk::hints(common);
     let visitor = Visitor {
         client: payload.client.name(),
@@ -110,7 +119,7 @@ fn serve(common: &Common, payload: &Payload) -> Result<Answer, Problem> {
         role: None,
         agent_role: payload.agent_type.as_deref().and_then(role_of),
     };
-    let mut door = Door { workspace: &mut workspace, payload, has_role: false };
+    let mut door = Door { workspace, payload, has_role: false };
     match &payload.event {
         Event::SessionStart { .. } => door.session_start(&visitor),
         Event::SessionEnd => door.session_end(&visitor),
@@ -238,11 +247,10 @@ impl Door<'_> {
     }
 
     fn before_line(&mut self, actor: &Actor, line: &str) -> Result<Answer, Failure> {
-        if self.has_role {
-            let refused = doors::not_by_role(self.workspace, actor, Deed::Use(roles::Tool::Shell))?;
-            if let Some(refused) = refused {
-                return Ok(Answer::Deny(words::role_denial(&refused)));
-            }
+        if self.has_role
+            && let Some(refused) = doors::shell_not_by_role(self.workspace, actor)?
+        {
+            return Ok(Answer::Deny(words::role_denial(&refused)));
         }
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let judged = shell::before(self.workspace, actor, cwd, line, call)?;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use baton_core::rules::FILE;
 use baton_engine::api::RulesReport;
-use baton_engine::rules::report::{self, Findings, Informed, Report};
+use baton_engine::rules::report::{self, Found, Informed, Report};
 use baton_engine::rules::{self, Checked, CheckedRule, Shown, Source};
 use clap::Subcommand;
 use serde_json::json;
@@ -164,11 +164,15 @@ fn report_words(found: &Report, colour: bool) -> String {
         true => text.push_str("no session was told of them\n"),
         false => text.push_str(&table(&["SESSION", "TOLD", "WHEN", ""], &rows, colour)),
     }
-    for rule in found.rules.iter().filter(|rule| rule.count > 0) {
-        findings_words(&mut text, rule, colour);
+    for rule in found.rules.iter().filter(|rule| !rule.found.is_empty()) {
+        let title = format!("rule {}. {}", rule.number, shown(&rule.title));
+        findings_words(&mut text, &title, &rule.found, colour);
     }
-    if found.rules.iter().all(|rule| rule.count == 0) {
+    if found.rules.iter().all(|rule| rule.found.count == 0) {
         text.push_str("nothing in the journal speaks against a rule\n");
+    }
+    if !found.without_rule.is_empty() {
+        findings_words(&mut text, "what no rule names", &found.without_rule, colour);
     }
     text
 }
@@ -188,13 +192,35 @@ fn informed_row(informed: &Informed) -> Vec<String> {
     ]
 }
 
-fn findings_words(text: &mut String, rule: &Findings, colour: bool) {
-    let title =
-        paint(&format!("rule {}. {}", rule.number, shown(&rule.title)), Paint::Bold, colour);
-    let _ = writeln!(text, "{title}: {}", counted(rule.count as u64, "finding", "findings"));
-    for one in &rule.evidence {
-        let (who, what) = (shown(&one.who), shown(&one.what));
-        let who = if who.is_empty() { "baton".to_owned() } else { who };
-        let _ = writeln!(text, "  {:<8} {}, {who}: {what}", one.position.to_string(), ago(one.at));
+fn findings_words(text: &mut String, title: &str, found: &Found, colour: bool) {
+    let title = paint(title, Paint::Bold, colour);
+    let refused = match found.refused {
+        0 => String::new(),
+        all if all == found.count => ", refused".to_owned(),
+        some => format!(", {some} of them refused"),
+    };
+    let count = counted(found.count as u64, "finding", "findings");
+    let _ = writeln!(text, "{title}: {count}{refused}");
+    if found.count > 1 {
+        let by: Vec<String> =
+            found.by.iter().map(|one| format!("{} {}", name(&one.who), one.count)).collect();
+        let _ = writeln!(text, "  {}", by.join(", "));
     }
+    for one in &found.evidence {
+        let (who, what) = (name(&one.who), shown(&one.what));
+        let at = one.position.to_string();
+        let _ = writeln!(text, "  {at:<8} {}, {who}: {what}", ago(one.at));
+    }
+    for one in &found.turned_away {
+        let times = counted(one.count as u64, "time", "times");
+        let (who, what) = (name(&one.who), shown(&one.last.what));
+        let (at, last) = (one.last.position.to_string(), ago(one.last.at));
+        let line = format!("{at:<8} {who} was turned away {times}; {last} it {what}");
+        let _ = writeln!(text, "  {}", paint(&line, Paint::Dim, colour));
+    }
+}
+
+/// What nobody did by name, Baton did.
+fn name(who: &str) -> String {
+    if who.is_empty() { "baton".to_owned() } else { shown(who) }
 }

@@ -31,6 +31,8 @@ pub enum Room {
     Workspace,
     Session,
     Claim,
+    /// What was refused.
+    Denial,
     Interface,
     Waiting,
     Task,
@@ -101,6 +103,7 @@ kinds! {
     ZoneHeld "zone_held" Claim Power,
     ZoneFreed "zone_freed" Claim Power,
     HoldBreached "hold_breached" Claim Power,
+    DeedRefused "deed_refused" Denial Process,
     InterfaceAdded "interface_added" Interface Power,
     InterfaceUsed "interface_used" Interface Power,
     InterfaceChanged "interface_changed" Interface Power,

@@ -47,6 +47,29 @@ pub enum Verb {
     KillsBaton,
 }
 
+impl Verb {
+    /// In a few words, without anything of the line itself.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Stash => "git stash",
+            Self::ResetHard => "git reset --hard",
+            Self::Clean => "git clean",
+            Self::DiscardAll => "a restore of everything",
+            Self::SwitchTree => "another commit for the whole tree",
+            Self::AddAll => "git add of everything",
+            Self::ForcePush => "git push --force",
+            Self::Push => "git push",
+            Self::PlainCommit => "git commit",
+            Self::NoVerify => "git without its hooks",
+            Self::ConfigHooks => "other hooks for git",
+            Self::DeletesBaton => "a write into .git or .baton",
+            Self::ActsAsPerson => "an act as a person",
+            Self::ActsAsSession => "an act as another session",
+            Self::KillsBaton => "an end to baton",
+        }
+    }
+}
+
 /// All dangers of a line, each command's once.
 pub fn of(deeds: &Deeds) -> Vec<Danger> {
     let mut dangers = Vec::new();

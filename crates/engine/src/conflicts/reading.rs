@@ -6,6 +6,7 @@
 
 use tree_sitter::{Language, Node, Parser};
 
+use super::outside::Outside;
 use super::routes::{self, Route};
 
 /// How deep a file may be nested; what lies deeper is not read.
@@ -76,6 +77,8 @@ pub(super) struct Function {
     pub(super) empty: bool,
     /// Only declared, as in a trait or an interface.
     pub(super) declared: bool,
+    /// It can be used from outside the file.
+    pub(super) outside: bool,
 }
 
 impl Function {
@@ -117,7 +120,8 @@ pub(super) fn read(path: &str, text: &str) -> Reading {
         return reading;
     }
     let Some(tree) = parser.parse(text, None) else { return reading };
-    let reader = Reader { text, tongue };
+    let mut reader = Reader { text, tongue, outside: Outside::default() };
+    reader.outside = Outside::of(&reader, tree.root_node());
     reader.walk(tree.root_node(), &mut Vec::new(), 0, &mut reading);
     reading
 }
@@ -125,6 +129,7 @@ pub(super) fn read(path: &str, text: &str) -> Reading {
 pub(super) struct Reader<'t> {
     text: &'t str,
     pub(super) tongue: Tongue,
+    outside: Outside,
 }
 
 impl<'t> Reader<'t> {
@@ -226,6 +231,7 @@ impl<'t> Reader<'t> {
             last_line: node.end_position().row + 1,
             empty: body.is_some_and(|body| self.is_empty(body)),
             declared: body.is_none(),
+            outside: self.outside.has(self, node, name),
             shape,
             body: body_hash,
         })

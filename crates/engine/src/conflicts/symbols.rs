@@ -32,11 +32,20 @@ pub struct Changes {
 impl Changes {
     /// What the functions of `path` were, and are.
     pub fn between(path: &str, before: &str, after: &str) -> Self {
-        let (old, new) = (reading::read(path, before), reading::read(path, after));
+        Self::of(&reading::read(path, before).functions, &reading::read(path, after).functions)
+    }
+
+    /// As `between`, of those functions alone that others can use. One that they cannot use any
+    /// more is gone for them.
+    pub fn outside(path: &str, before: &str, after: &str) -> Self {
+        Self::of(&usable(path, before), &usable(path, after))
+    }
+
+    fn of(old: &[Function], new: &[Function]) -> Self {
         let same = |a: &Function, b: &Function| a.name == b.name && a.container == b.container;
         let mut changes = Self::default();
-        for function in &new.functions {
-            match old.functions.iter().find(|one| same(one, function)) {
+        for function in new {
+            match old.iter().find(|one| same(one, function)) {
                 None => changes.added.push(signature(function)),
                 Some(was) if !takes_the_same(was, function) => changes
                     .resigned
@@ -45,7 +54,7 @@ impl Changes {
                 Some(_) => {}
             }
         }
-        let gone = old.functions.iter().filter(|was| !new.functions.iter().any(|f| same(was, f)));
+        let gone = old.iter().filter(|was| !new.iter().any(|f| same(was, f)));
         changes.removed.extend(gone.map(signature));
         changes
     }
@@ -72,10 +81,17 @@ impl Changes {
     }
 }
 
-/// How the functions of a text are called; nothing of a language that is not known here.
+/// How the functions of a text that others can use are called; nothing of a language that is not
+/// known here.
 pub fn surface(path: &str, text: &str) -> Option<Vec<String>> {
     Tongue::of(path)?;
-    Some(reading::read(path, text).functions.iter().map(signature).collect())
+    Some(usable(path, text).iter().map(signature).collect())
+}
+
+fn usable(path: &str, text: &str) -> Vec<Function> {
+    let mut functions = reading::read(path, text).functions;
+    functions.retain(|function| function.outside);
+    functions
 }
 
 /// How many lines outside functions differ: types, constants, routes. Where the language is not
@@ -134,6 +150,95 @@ mod tests {
         assert!(Changes::between("notes.txt", before, after).is_empty());
         assert_eq!(surface("src/a.rs", before).unwrap()[0], "a(x: u8)");
         assert!(surface("notes.txt", before).is_none());
+    }
+
+    const RUST: &str = r#"
+pub fn a() {}
+fn b() {}
+pub(crate) fn c() {}
+pub(self) fn d() {}
+impl S {
+    pub fn e(&self) { fn f() {} }
+    fn g(&self) {}
+}
+impl T for S {
+    fn h() {}
+}
+pub trait T {
+    fn h();
+    fn i() {}
+}
+trait U {
+    fn j();
+}
+extern "C" fn k() {}
+"#;
+    const SCRIPT: &str = r"
+export function a() { function b() {} const c = () => 1; return { d() {} } }
+function e() {}
+const f = () => 1;
+export const g = () => 1;
+export class H {
+    i() {}
+    private j() {}
+    #k() {}
+}
+class L {
+    m() {}
+}
+function n() {}
+const o = { p() {} };
+export { n, L as M };
+export default o;
+";
+    const GO: &str = "
+package a
+func Load() {}
+func save() {}
+func (s *Store) Get() {}
+func (s *Store) put() {}
+";
+    const JAVA: &str = "
+class A {
+    public A() {}
+    void b() {}
+    private int c() { return 1; }
+    private static class D {
+        public void e() {}
+    }
+}
+";
+    const PYTHON: &str = "
+def a():
+    def b(): pass
+def _c(): pass
+class D:
+    def __init__(self): pass
+    def e(self): pass
+    def _f(self): pass
+    def __g(self): pass
+class _H:
+    def i(self): pass
+";
+
+    #[test]
+    fn what_others_cannot_use_is_not_the_surface() {
+        for (path, text, usable) in [
+            ("a.rs", RUST, &["a", "c", "S.e", "S.h", "T.h", "T.i", "k"][..]),
+            ("a.ts", SCRIPT, &["a", "a.d", "g", "H.i", "L.m", "n", "p"][..]),
+            ("a.js", "function a() {}\nmodule.exports = { a };\n", &["a"][..]),
+            ("a.go", GO, &["Load", "Store.Get"][..]),
+            ("A.java", JAVA, &["A.A", "A.b"][..]),
+            ("a.py", PYTHON, &["a", "D.__init__", "D.e"][..]),
+        ] {
+            let found = surface(path, text).unwrap();
+            let names: Vec<&str> = found.iter().map(|one| &one[..one.find('(').unwrap()]).collect();
+            assert_eq!(names, usable, "{path}");
+        }
+        let (before, after) = ("pub fn a() {}\nfn b() {}\n", "fn a() {}\nfn b(x: u8) {}\n");
+        let changes = Changes::outside("a.rs", before, after);
+        assert_eq!((changes.removed, changes.resigned), (vec!["a()".to_owned()], vec![]));
+        assert_eq!(Changes::between("a.rs", before, after).resigned.len(), 1);
     }
 
     #[test]

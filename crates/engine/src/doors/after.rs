@@ -11,6 +11,7 @@ use std::path::Path;
 use baton_core::breach::{self, Door};
 use baton_core::check::{Because, Finding, Verdict};
 use baton_core::context::{Actor, Observed};
+use baton_core::denials::{self, Refused};
 use baton_core::id::SessionId;
 use baton_core::refusal::Held;
 use baton_core::resource::Resource;
@@ -21,6 +22,7 @@ use super::committed;
 use super::edit::{self, Change, Target, edit};
 use super::reads;
 use crate::checking;
+use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::interfaces;
@@ -188,7 +190,11 @@ fn judge(
     let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
     if !kept.is_empty() {
         let targets: Vec<Target> = kept.iter().map(target).collect();
-        compared.kept = Some(edit(workspace, actor, &root, &targets)?);
+        let judged = edit::judge(workspace, actor, &root, &targets)?;
+        let refused = judged.refused(denials::Deed::Shell).into_iter();
+        let done = refused.map(|one| Refused { done: true, ..one }).collect();
+        denying::note(workspace, actor, done);
+        compared.kept = Some(judged);
     }
     if !free.is_empty() && free.len() <= CLAIMED_MAX {
         let targets: Vec<Target> = free.iter().map(target).collect();

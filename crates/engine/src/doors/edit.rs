@@ -10,6 +10,7 @@ use baton_core::check::{Because, Finding, Verdict};
 use baton_core::claim::Mode;
 use baton_core::claims::Granted;
 use baton_core::context::Actor;
+use baton_core::denials::{self, Deed, Refused, Thing, Why};
 use baton_core::notices::Notice;
 use baton_core::resource::Resource;
 use baton_core::zones::Rule;
@@ -19,6 +20,7 @@ use super::reads::{self, Stale};
 use crate::checking::{self, NotClaimable, Verdicts};
 use crate::claiming;
 use crate::conflicts::undo::lines_taken_back;
+use crate::denying;
 use crate::failure::Failure;
 use crate::resources::{literal, path_on_disk};
 use crate::sighting::in_the_way;
@@ -116,6 +118,26 @@ impl Judged {
         self.findings.iter().map(|one| one.resource.clone()).collect()
     }
 
+    /// What is refused here, and why.
+    pub(super) fn refused(&self, deed: Deed) -> Vec<Refused> {
+        if self.verdict != Verdict::Deny {
+            return Vec::new();
+        }
+        let mut refused = denials::of_findings(deed, &self.findings);
+        let undone = self.undone.iter().map(|(path, _)| path);
+        let stale: Vec<Thing> = self.overwritten.iter().chain(undone).map(thing).collect();
+        let rewritten = self.not_appended.iter().map(thing).collect();
+        let outside = self.not_claimable.iter().filter(|one| one.verdict == Verdict::Deny);
+        let own = outside.map(|one| Thing::new(one.path.trim_start_matches("path:"))).collect();
+        for (why, things) in [(Why::Stale, stale), (Why::AppendOnly, rewritten), (Why::GitDir, own)]
+        {
+            if !things.is_empty() {
+                refused.push(Refused::new(deed, why, things));
+            }
+        }
+        refused
+    }
+
     fn goes_against_others(&self) -> bool {
         !(self.overwritten.is_empty() && self.undone.is_empty() && self.not_appended.is_empty())
     }
@@ -123,6 +145,18 @@ impl Judged {
 
 /// Judges an edit, and takes the claim that it needs where nobody is in the way.
 pub fn edit(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+) -> Result<Judged, Failure> {
+    let judged = judge(workspace, actor, cwd, targets)?;
+    denying::note(workspace, actor, judged.refused(Deed::Edit));
+    Ok(judged)
+}
+
+/// As `edit`; whoever asks writes down what is refused.
+pub(super) fn judge(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
@@ -142,6 +176,10 @@ pub fn edit(
         Verdict::Allow | Verdict::Warn => take(workspace, actor, &mut judged)?,
     }
     Ok(judged)
+}
+
+fn thing(path: &Resource) -> Thing {
+    Thing::new(path.to_string())
 }
 
 /// Claims what is not held yet; a sign of life when all of it is.

@@ -2,18 +2,21 @@
 //!
 //! Owns which paths git's own hooks have judged, and by whose eyes. It fails open: whatever keeps
 //! Baton from answering lets git go on, and the caller is told so. Takes nothing; while git moves a
-//! branch it writes nothing either. Baton's own moves run no hook, so none of them comes here.
+//! branch it writes nothing either, but for what was refused, which needs no git. Baton's own moves
+//! run no hook, so none of them comes here.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use baton_core::check::{Because, Checked, Finding, Verdict};
 use baton_core::context::Actor;
+use baton_core::denials::{self, Refused};
 use baton_core::resource::Resource;
 use baton_core::roles::{self, Deed};
 
 use super::not_by_role;
 use crate::checking;
+use crate::denying;
 use crate::failure::Failure;
 use crate::git::{Git, RefMove};
 use crate::policy;
@@ -36,8 +39,28 @@ pub struct Staged {
     pub role: Option<Box<roles::Refused>>,
 }
 
+impl Staged {
+    /// Writes down what is refused, and hands it on.
+    fn noted(self, workspace: &mut Workspace, actor: &Actor, deed: denials::Deed) -> Self {
+        let mut refused = denials::of_findings(deed, &self.denied);
+        refused.extend(self.role.iter().map(|role| Refused::by_role(deed, role)));
+        denying::note(workspace, actor, refused);
+        self
+    }
+}
+
 /// Judges what the commit that git is making would change.
 pub fn staged(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    root: &Path,
+    index: Option<&OsStr>,
+) -> Result<Staged, Failure> {
+    let staged = judge_staged(workspace, actor, root, index)?;
+    Ok(staged.noted(workspace, actor, denials::Deed::Commit))
+}
+
+fn judge_staged(
     workspace: &mut Workspace,
     actor: &Actor,
     root: &Path,
@@ -57,6 +80,16 @@ pub fn staged(
 /// already are known, deletions bring nothing, and of a merge only those paths count that no parent
 /// has: so gc, fetch, pull, rebase and stash pass.
 pub fn moved(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    root: &Path,
+    moves: &[RefMove],
+) -> Result<Staged, Failure> {
+    let moved = judge_moved(workspace, actor, root, moves)?;
+    Ok(moved.noted(workspace, actor, denials::Deed::Commit))
+}
+
+fn judge_moved(
     workspace: &mut Workspace,
     actor: &Actor,
     root: &Path,
@@ -90,7 +123,8 @@ pub fn pushed(
     let policy = policy::in_force(workspace)?.unwrap_or_default();
     let target = Git::in_tree(root)?.target(policy.evidence.target.as_deref())?;
     let lands = target.is_some_and(|(name, _)| references.contains(&format!("refs/heads/{name}")));
-    Ok(Staged { role: lands.then_some(role), ..Staged::default() })
+    let pushed = Staged { role: lands.then_some(role), ..Staged::default() };
+    Ok(pushed.noted(workspace, actor, denials::Deed::Land))
 }
 
 fn judged(

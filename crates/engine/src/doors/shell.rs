@@ -8,6 +8,7 @@ use std::path::Path;
 
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
+use baton_core::denials::{Deed, Refused, Thing, Why};
 use baton_core::deploy;
 use baton_core::landing::Guard;
 use baton_core::notices::Notice;
@@ -16,7 +17,8 @@ use baton_core::shell::{self, Deeds, How, Place, Write};
 
 use super::activity::Activity;
 use super::committed;
-use super::edit::{self, Change, Target, edit};
+use super::edit::{self, Change, Target};
+use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::listing;
@@ -59,6 +61,37 @@ pub fn before(
     line: &str,
     call: &str,
 ) -> Result<Judged, Failure> {
+    let judged = judge(workspace, actor, cwd, line, call)?;
+    denying::note(workspace, actor, judged.refused());
+    Ok(judged)
+}
+
+impl Judged {
+    /// What is refused here, and why. Of the line itself only the verb is kept: there may be
+    /// secrets in it.
+    fn refused(&self) -> Vec<Refused> {
+        let edits = self.edits.as_ref().map(|edits| edits.refused(Deed::Shell));
+        let mut refused = edits.unwrap_or_default();
+        let verbs: Vec<Thing> =
+            self.stopped.iter().map(|one| Thing::new(one.danger.verb.what())).collect();
+        if !verbs.is_empty() {
+            refused.push(Refused::new(Deed::Shell, Why::Danger, verbs));
+        }
+        let target = self.deploys.iter().map(Thing::new).collect::<Vec<_>>();
+        if !target.is_empty() {
+            refused.push(Refused::new(Deed::Shell, Why::ByHand, target));
+        }
+        refused
+    }
+}
+
+fn judge(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    line: &str,
+    call: &str,
+) -> Result<Judged, Failure> {
     let deeds = shell::read(line);
     let mut judged = Judged {
         verdict: Verdict::Allow,
@@ -72,7 +105,7 @@ pub fn before(
     look_at_dangers(workspace, actor, &deeds, &mut judged)?;
     let targets = targets(&deeds);
     if judged.verdict < Verdict::Ask && !targets.is_empty() {
-        let edits = edit(workspace, actor, cwd, &targets)?;
+        let edits = edit::judge(workspace, actor, cwd, &targets)?;
         judged.verdict = judged.verdict.max(edits.verdict);
         judged.edits = Some(edits);
     } else {

@@ -12,6 +12,7 @@ use baton_engine::journal::Told;
 
 use crate::render::{Paint, counted, paint, resources, shown};
 
+mod denials;
 mod deploys;
 mod gates;
 mod handoffs;
@@ -51,6 +52,7 @@ fn sentence(told: &Told, colour: bool) -> String {
     match event.room() {
         Room::Session => of_session(told, event, &who),
         Room::Claim => of_claim(told, event, &actor, &who),
+        Room::Denial => denials::sentence(event, &who),
         Room::Interface => interfaces::sentence(event, &who),
         Room::Waiting => notices::sentence(told, event, &actor, &who),
         Room::Task => tasks::sentence(event, &actor, &who),

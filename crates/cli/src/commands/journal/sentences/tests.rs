@@ -209,6 +209,7 @@ fn s20_every_kind_has_words_and_nothing_in_them_acts() {
         ("gates", gates::samples()),
         ("suggestions", suggestions::samples()),
         ("interfaces", interfaces::samples()),
+        ("denials", denials::samples()),
         ("trees", trees::samples()),
         ("landings", landings::samples()),
         ("deploys", deploys::samples()),
