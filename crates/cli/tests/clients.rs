@@ -176,7 +176,7 @@ fn limited(client: &str, role: &str, gone: &[&str], gone_in_agents: &[&str], kep
 #[test]
 fn real_claude_does_not_offer_what_a_role_has_not() {
     let gone = ["Edit", "Write", "NotebookEdit", "Agent", "Workflow"];
-    limited("claude", "review", &gone, &gone, &["Bash", "Read"]);
+    limited("claude", "review", &gone, &gone, &["Bash", "Read", "mcp__baton__claim"]);
 }
 
 /// Patches are offered to every agent of Codex; there the hook refuses them.

@@ -47,6 +47,21 @@ fn every_recorded_client_is_understood() {
     }
 }
 
+/// From the types of Claude Code 2.1.325; with a socket instead of a command it runs nothing.
+#[test]
+fn a_monitor_is_a_shell() {
+    let monitor = |input: Value| {
+        let payload = json!({ "session_id": "a", "cwd": "/repo", "tool_use_id": "t1",
+            "hook_event_name": "PreToolUse", "tool_name": "Monitor", "tool_input": input });
+        read(Client::Claude, &payload).unwrap().event
+    };
+    let line = "tail -f log > /repo/a.txt";
+    let asked = monitor(json!({ "command": line, "description": "", "timeout_ms": 5 }));
+    assert_eq!(asked, Event::Before(Tool::Shell(line.to_owned())));
+    let socket = monitor(json!({ "ws": { "url": "ws://localhost" }, "timeout_ms": 5 }));
+    assert_eq!(socket, Event::Before(Tool::Other));
+}
+
 #[test]
 fn a_subagent_is_told_apart_from_its_parent() {
     let lines = include_str!("../../tests/payloads/claude-2.1.325-subagent-task-hooks.jsonl");

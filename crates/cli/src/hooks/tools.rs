@@ -27,7 +27,8 @@ pub(super) fn tool(name: &str, input: &Value) -> Tool {
         "NotebookEdit" => Tool::Edit(target(input, Change::Unknown)),
         "Delete" | "delete_file" => Tool::Edit(target(input, Change::Away)),
         "apply_patch" | "ApplyPatch" => patch(input),
-        "Bash" | "run_shell_command" | "bash" | "Shell" | "shell" | "exec_command" => {
+        // A monitor runs a command in the background.
+        "Bash" | "Monitor" | "run_shell_command" | "bash" | "Shell" | "shell" | "exec_command" => {
             command(input).map_or(Tool::Other, Tool::Shell)
         }
         "Read" | "read_file" | "read" | "ReadFile" => {

@@ -22,8 +22,10 @@ const FOLDERS: [(Client, &str, &str); 4] = [
     (Client::Gemini, ".gemini/agents", ".md"),
     (Client::Opencode, ".opencode/agents", ".md"),
 ];
-/// Every agent of Gemini may ask Baton; a list without any tool would mean all of them.
+/// All tools of our own server. Every agent may ask Baton; besides, a list without any tool would
+/// mean all of them.
 const GEMINI_SERVER: &str = "mcp_baton_*";
+const CLAUDE_SERVER: &str = "mcp__baton";
 
 /// What the project's own file says of roles; the built-in ones where it says nothing or is broken,
 /// which whoever puts it in force is told.
@@ -91,7 +93,9 @@ fn description(role: &Role) -> String {
 }
 
 fn claude(name: &str, role: &Role) -> String {
-    let tools = tools::words_for(Client::Claude, &role.tools).join(", ");
+    let mut tools = tools::words_for(Client::Claude, &role.tools);
+    tools.push(CLAUDE_SERVER);
+    let tools = tools.join(", ");
     let description = description(role);
     format!("name: {PREFIX}{name}\ndescription: {description}\ntools: {tools}\n")
 }
