@@ -350,3 +350,30 @@ fn a_body_may_come_from_a_file_or_a_pipe() {
     let shown = scratch.baton(&["task", "show", "t2", "--json"]).ok().json();
     assert_eq!(shown["body"], "piped");
 }
+
+/// Everything that may stand at a path besides a claim is in the same index.
+#[test]
+fn tasks_are_taken_beside_waiters_leftovers_interfaces_and_zones() {
+    let zones = "[[zone]]\npaths = [\"src/db/\"]\npolicy = \"serial\"\n";
+    let scratch = Scratch::with_policy(zones);
+    let (ann, mut process) = scratch.session_with_process("ann");
+    let (bob, cat) = (scratch.session("bob"), scratch.session("cat"));
+    scratch.write("src/api.rs", "pub fn one() {}\n");
+    scratch.acts(&bob, &["interface", "add", "api", "src/api.rs"]).ok();
+    scratch.acts(&bob, &["claim", "src/db/one.sql"]).ok();
+    scratch.acts(&ann, &["claim", "src/left.rs", "src/other.rs"]).ok();
+    scratch.write("src/left.rs", "// not committed\n");
+    let mut waiting = scratch.begins(&bob, &["claim", "src/other.rs", "--wait", "1m"]);
+    scratch.until_waiting(1);
+    process.end();
+    for path in ["src/api.rs", "src/left.rs", "src/x.rs", "src/db/two.sql"] {
+        scratch.acts(&cat, &["task", "add", "change it", "--paths", path]).ok();
+    }
+    for _ in 0..3 {
+        let taken = scratch.acts(&cat, &["task", "take", "--json"]).ok().json();
+        let task = taken["task"].as_str().unwrap_or_else(|| panic!("{taken}")).to_owned();
+        scratch.acts(&cat, &["task", "park", &task, "--next", "go on"]).ok();
+    }
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+}

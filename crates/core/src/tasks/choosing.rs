@@ -470,21 +470,27 @@ impl<'a> Hands<'a> {
     }
 
     fn hand(&self, row: &Row, context: &Context) -> Result<Option<Hand>, Refusal> {
-        if row.kind == Claim::KIND {
-            let held: Held = parse(&row.body)?;
-            let counts = held.session != *self.me && held.is_live(context);
-            let holder = Holder { session: held.session, name: held.name, agent: held.agent };
-            let texts = held.resources;
-            return Ok(counts.then_some(Hand { holder, task: None, texts, resources: None }));
+        match row.kind {
+            Claim::KIND => {
+                let held: Held = parse(&row.body)?;
+                let counts = held.session != *self.me && held.is_live(context);
+                let holder = Holder { session: held.session, name: held.name, agent: held.agent };
+                let texts = held.resources;
+                Ok(counts.then_some(Hand { holder, task: None, texts, resources: None }))
+            }
+            Task::KIND => {
+                let task: Task = parse(&row.body)?;
+                let lives = |one: &&task::Owner| one.session != *self.me && one.is_live(context);
+                Ok(task.owner().filter(lives).map(|owner| Hand {
+                    holder: owner.holder(),
+                    task: Some(task.task.clone()),
+                    texts: task.paths.iter().map(Resource::to_string).collect(),
+                    resources: Some(task.paths.clone()),
+                }))
+            }
+            // Waiters, leftovers, interfaces: nobody's hands.
+            _ => Ok(None),
         }
-        let task: Task = parse(&row.body)?;
-        let owner = task.owner().filter(|one| one.session != *self.me && one.is_live(context));
-        Ok(owner.map(|owner| Hand {
-            holder: owner.holder(),
-            task: Some(task.task.clone()),
-            texts: task.paths.iter().map(Resource::to_string).collect(),
-            resources: Some(task.paths.clone()),
-        }))
     }
 
     fn clash(&mut self, resources: &[Resource], places: &Places) -> Result<Option<Clash>, Refusal> {
