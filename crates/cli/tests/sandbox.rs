@@ -152,6 +152,9 @@ fn a_role_writes_what_it_may_and_nothing_else_of_the_tree() {
 #[test]
 fn git_is_closed_but_for_what_is_the_trees_own() {
     let Some(room) = Room::new() else { return };
+    // Nobody else is there yet, but where everybody's branches are, others come.
+    let said = room.sandbox(&["code"], "echo x >> \"$REPO/.git/refs/heads/baton/one\"");
+    assert!(said.err.contains("ermission denied"), "{said:?}");
     let mia = room.scratch.session("sib");
     let made = room.scratch.acts(&mia, &["worktree", "new", "two", "--json"]).ok().json();
     let sibling = made["path"].as_str().unwrap().to_owned();
