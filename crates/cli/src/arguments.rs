@@ -103,31 +103,35 @@ pub(crate) struct CommandLine {
     pub(crate) command: Command,
 }
 
+/// The options of every command stand apart from its own.
+const EVERYWHERE: &str = "Everywhere";
+
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Common {
     /// Act as if started in this folder
-    #[arg(short = 'C', global = true, value_name = "DIR")]
+    #[arg(short = 'C', global = true, help_heading = EVERYWHERE, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     /// Answer with one JSON document
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
     /// Act as this session; otherwise BATON_SESSION, the client, the process, the terminal
-    #[arg(long, global = true, value_name = "ID.SECRET", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "ID.SECRET", hide_env_values = true)]
     pub(crate) session: Option<String>,
     /// Act as this subagent of the session; otherwise BATON_AGENT
-    #[arg(long, global = true, value_name = "ID")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The file with the person token
     #[arg(
         long,
         global = true,
+        help_heading = EVERYWHERE,
         value_name = "FILE",
         env = PERSON_TOKEN_FILE,
         hide_env_values = true
     )]
     pub(crate) person_token: Option<PathBuf>,
     /// An id of this operation (UUIDv7): a retry with the same id gets the first answer again
-    #[arg(long, global = true, value_name = "ID")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "ID")]
     pub(crate) op_id: Option<String>,
     /// Where a command is served for somebody else; never typed.
     #[arg(skip)]
@@ -390,7 +394,14 @@ fn said(error: &clap::Error, words: &[OsString], json: bool) -> Said {
     let verb = words.get(1).map(|word| word.to_string_lossy().into_owned());
     let known = CommandLine::command();
     let verb = verb.filter(|verb| known.find_subcommand(verb).is_some());
-    let next = match verb {
+    let parts: Vec<&str> = verb
+        .iter()
+        .flat_map(|verb| known.find_subcommand(verb))
+        .flat_map(|verb| {
+            verb.get_subcommands().filter(|part| !part.is_hide_set()).map(clap::Command::get_name)
+        })
+        .collect();
+    let next = match &verb {
         Some(verb) => format!("baton {verb} --help"),
         None => "baton --help".to_owned(),
     };
@@ -398,6 +409,12 @@ fn said(error: &clap::Error, words: &[OsString], json: bool) -> Said {
     let message = match (error.kind(), invalid) {
         (ErrorKind::InvalidUtf8, Some(word)) => {
             format!("\"{}\" is not UTF-8", shown(&word.to_string_lossy()))
+        }
+        (ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _) => {
+            match (&verb, parts.is_empty()) {
+                (Some(verb), false) => format!("{verb} needs one of {}", parts.join(", ")),
+                _ => "a command is missing".to_owned(),
+            }
         }
         _ => one_line(&error.render().to_string()),
     };

@@ -275,6 +275,41 @@ fn what_a_command_changed_is_found_afterwards() {
     ann.tool("after", "Write", &input);
     let said = bob.shell("after", line);
     assert!(!said.out.contains("your command changed"), "{said:?}");
+    // What bob's command writes over it after that is.
+    assert_eq!(denied(&bob.shell("before", line)), None);
+    scratch.write("src/held.rs", "ann's once more\n");
+    ann.tool("after", "Write", &input);
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    scratch.write("src/held.rs", "generated\n");
+    let said = bob.shell("after", line);
+    assert!(said.out.contains("your command changed src/held.rs"), "{said:?}");
+    let story = scratch.baton(&["why", "src/held.rs"]).ok().out;
+    assert!(story.contains("wrote it around the doors while"), "{story}");
+}
+
+/// Its agents think that they are guarded: the files of the project say so.
+#[test]
+fn in_a_clone_that_is_not_set_up_an_agent_is_told() {
+    let scratch = Scratch::workspace();
+    scratch.write("baton.toml", "");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "wired"]);
+    let clone = scratch.path("clone");
+    scratch.git(&["clone", "-q", ".", clone.to_str().unwrap()]);
+    let tells = |folder: &std::path::Path, event: &str| {
+        let payload = json!({ "session_id": "a", "cwd": folder, "hook_event_name": event,
+            "source": "startup", "prompt": "go", "tool_name": "Write", "tool_use_id": "t",
+            "tool_input": { "file_path": folder.join("a"), "content": "x" } });
+        hook(&scratch, "claude", &payload).out
+    };
+    for event in ["SessionStart", "UserPromptSubmit"] {
+        let said = tells(&clone, event);
+        assert!(said.contains("not set up in this clone") && said.contains("baton init"), "{said}");
+    }
+    assert_eq!(tells(&clone, "PreToolUse"), "");
+    let elsewhere = scratch.path("elsewhere");
+    std::fs::create_dir_all(elsewhere.join(".git")).unwrap();
+    assert_eq!(tells(&elsewhere, "SessionStart"), "", "none of our business");
 }
 
 #[test]

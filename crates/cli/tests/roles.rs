@@ -250,7 +250,8 @@ fn roles_become_agents_of_the_clients_and_go_again() {
     assert!(said.out.contains("gemini, in this folder"), "its user is to say yes: {said:?}");
     let read = |path: &str| std::fs::read_to_string(scratch.root().join(path)).unwrap();
     let explore = read(".claude/agents/baton-explore.md");
-    assert!(explore.contains("tools: Read, Grep, Glob, WebFetch, WebSearch\n"), "{explore}");
+    let tools = "tools: Read, Grep, Glob, WebFetch, WebSearch, mcp__baton\n";
+    assert!(explore.contains(tools), "{explore}");
     let builder = read(".opencode/agents/baton-builder.md");
     assert!(!builder.contains("bash") && builder.contains("webfetch: deny"), "{builder}");
     let builder = read(".codex/agents/baton-builder.toml");

@@ -209,3 +209,21 @@ fn a_lesson_stands_with_its_rule() {
         scratch.baton(&["journal", "verify"]).ok();
     });
 }
+
+#[test]
+fn rules_that_are_being_written_are_told_apart_and_lessons_need_a_rule() {
+    let scratch = Scratch::workspace();
+    commit_rules(&scratch, TWO);
+    let file = ".baton/rules.md";
+    assert!(!scratch.baton(&["rules", "show"]).ok().out.contains("in this tree"));
+    scratch.write(file, &format!("{TWO}4. **New.** x\n   Enforced by: advice\n"));
+    let said = scratch.baton(&["rules", "show"]).ok().out;
+    assert!(said.contains("in this tree is another") && said.contains("has landed"), "{said}");
+    scratch.write(file, "1. no title\n");
+    let said = scratch.baton(&["rules", "show"]).ok().out;
+    assert!(said.contains("in this tree is another, and cannot be read: "), "{said}");
+    let ann = scratch.session("ann");
+    let said = scratch.acts(&ann, &["note", "lesson", "x", "--rule", "99"]).refused(2);
+    assert!(said.err.contains("rule 99 is not allowed") && said.err.contains("1, 2"), "{said:?}");
+    scratch.acts(&ann, &["note", "lesson", "x", "--rule", "2"]).ok();
+}

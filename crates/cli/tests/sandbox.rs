@@ -550,6 +550,16 @@ fn a_person_may_open_more_and_an_agent_may_not() {
     let outside = room.outside.to_str().unwrap();
     let said = room.sandbox(&["verify", "--allow-write", outside], "touch $OUTSIDE/new");
     assert_eq!(said.code, 0, "{said:?}");
+    // What stays closed whatever the role is closed to a person's word too.
+    let script = "echo x >> \"$REPO/.git/config\" || touch $OUTSIDE/more";
+    let said = room.sandbox(&["verify", "--allow-write", "/"], script);
+    assert!(
+        said.err.contains("ermission denied") && room.outside.join("more").exists(),
+        "{said:?}"
+    );
+    let said = room.sandbox(&["reveiw"], "touch src/new").refused(2);
+    assert!(said.err.contains("role \"reveiw\" is not allowed"), "{said:?}");
+    assert!(said.err.contains("review, scratch"), "{said:?}");
     let eve = room.scratch.session("eve");
     let words = ["sandbox", "verify", "--allow-write", outside, "--", "true"];
     let said = Said::from(room.command(&words).env("BATON_SESSION", &eve).output().unwrap());

@@ -231,7 +231,9 @@ fn git_goes_on_when_baton_is_gone() {
     let scratch = Scratch::repository();
     let copy = scratch.path("bin/baton");
     std::fs::create_dir(copy.parent().unwrap()).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_baton"), &copy).unwrap();
+    // Not by ourselves: a test beside this one that starts a process would hold the copy open.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_baton")).arg(&copy).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new(&copy);
     scratch.clean(&mut command);
     command.current_dir(scratch.root()).args(["init", "--yes", "--agents", "claude"]);

@@ -182,6 +182,15 @@ impl Rules {
         *self == Self::default()
     }
 
+    /// The role, or which there are: a misspelled one would take nothing away.
+    pub fn must_have(&self, name: &str) -> Result<Role, Refusal> {
+        self.role(name).ok_or_else(|| {
+            let names: Vec<String> = self.all().into_keys().collect();
+            let (given, allowed) = (format!("{name:?}"), names.join(", "));
+            Refusal::OutOfRange { what: "role", given, allowed }
+        })
+    }
+
     pub fn role(&self, name: &str) -> Option<Role> {
         self.named.get(name).cloned().or_else(|| builtin::role(name))
     }

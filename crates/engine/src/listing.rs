@@ -178,6 +178,11 @@ pub enum What {
         how: String,
         rescue: Option<String>,
     },
+    /// It was written around the doors while another held it.
+    Breached {
+        resource: Resource,
+        holder: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -228,8 +233,8 @@ pub(crate) fn chapters(
         before = last.position.number;
         looked_at += entries.len();
         for entry in &entries {
-            // Most entries concern other paths: only claims are worth parsing.
-            if !entry.kind.starts_with("claim_") {
+            // Most entries concern other paths: only claims and breaches are worth parsing.
+            if !entry.kind.starts_with("claim_") && entry.kind != "hold_breached" {
                 continue;
             }
             let Ok(event) = entry.event() else { continue };
@@ -258,6 +263,10 @@ fn chapter(
         Event::ClaimNarrowed { released, left, .. } if touches(&released) => {
             let (how, rescue) = ("released it".to_owned(), left.and_then(|left| left.rescue));
             Some((SessionId(actor.to_owned()), What::Ended { resources: released, how, rescue }))
+        }
+        Event::HoldBreached { breach } if touches(std::slice::from_ref(&breach.resource)) => {
+            let what = What::Breached { resource: breach.resource, holder: breach.holder.name };
+            Some((breach.by.session, what))
         }
         Event::ClaimGranted { claim } if touches(&claim.hold.resources) => {
             let what = What::Claimed {

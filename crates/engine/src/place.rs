@@ -158,6 +158,13 @@ impl Candidate {
     }
 }
 
+/// Whether a folder lies in a project that uses Baton, set up here or not: its files say so.
+pub fn uses_baton(folder: &Path) -> bool {
+    let root = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let files = [crate::config::FILE_NAME, baton_core::rules::FILE];
+    root.is_some_and(|root| files.iter().any(|file| root.join(file).is_file()))
+}
+
 /// What `init` needs to know about a folder before there is a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {

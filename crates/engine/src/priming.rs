@@ -8,6 +8,7 @@ use baton_core::context::Actor;
 use baton_core::handoff::Handoff;
 use baton_core::notes::Note;
 use baton_core::notices::Notice;
+use baton_core::roles::Tool;
 use baton_core::task::State;
 use baton_core::task::dossier::Checkpoint;
 use schemars::JsonSchema;
@@ -36,6 +37,9 @@ pub struct Primer {
     /// What its role may write, in words; nothing where no role takes anything away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may: Option<String>,
+    /// Its role lets it edit, and commit.
+    pub edits: bool,
+    pub commits: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Active and parked work of this session.
@@ -85,6 +89,8 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
         None => None,
     };
     Ok(Primer {
+        edits: role.as_ref().is_none_or(|role| role.tools.contains(&Tool::Edit)),
+        commits: role.as_ref().is_none_or(|role| role.commit),
         may: role.map(|role| role.words(&me.session)),
         branch: branch(workspace),
         work,

@@ -124,9 +124,28 @@ pub struct Shown {
     /// The commit that brought this text to the branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// What stands in this tree instead, and counts once it has landed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub here: Option<Here>,
     /// What was learnt about them, by `note lesson --rule N`; the newest of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lessons: Vec<Note>,
+}
+
+/// The rules as somebody is writing them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Here {
+    pub version: String,
+    /// Why it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<Broken>,
+}
+
+fn here(workspace: &Workspace, in_force: &InForce) -> Result<Option<Here>, Failure> {
+    let text = plain_file(&workspace.place.root.join(rules::FILE))?;
+    let here =
+        text.map(|text| Here { version: rules::version(&text), broken: rules::parse(&text).err() });
+    Ok(here.filter(|here| here.version != in_force.version))
 }
 
 pub fn show(workspace: &mut Workspace) -> Result<Option<Shown>, Failure> {
@@ -147,7 +166,9 @@ pub fn show(workspace: &mut Workspace) -> Result<Option<Shown>, Failure> {
         }
         Ok(found)
     })?;
-    Ok(Some(Shown { in_force, since: since.map(|since| since.to_string()), lessons }))
+    let since = since.map(|since| since.to_string());
+    let here = here(workspace, &in_force)?;
+    Ok(Some(Shown { in_force, since, here, lessons }))
 }
 
 /// Whether something that a rule names is really on.

@@ -141,6 +141,11 @@ pub fn limits_of(
     Ok(limits)
 }
 
+/// What of these folders can be opened besides: never what stays closed whatever the role.
+pub fn besides(place: &crate::place::Place, folders: &[PathBuf]) -> Vec<PathBuf> {
+    folders::besides(place, folders)
+}
+
 /// What the copy of ourselves is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {

@@ -336,6 +336,10 @@ fn chapter_words(chapter: &Chapter, path: &baton_core::resource::Resource) -> St
             };
             format!("{who} {}{}{saved}", shown(how), through(resources))
         }
+        What::Breached { resource, holder } => {
+            let through = through(std::slice::from_ref(resource));
+            format!("{who} wrote it around the doors while {} held it{through}", shown(holder))
+        }
     };
     format!("{}: {deed}.", render::ago(chapter.at))
 }

@@ -102,8 +102,9 @@ fn serve(
     }
     let workspace = match desk::open(&payload.cwd) {
         Ok(workspace) => workspace,
-        // A folder that nobody set up is none of our business.
-        Err(Failure::Place(place::Error::NotInitialised { .. })) => return Ok(Answer::Silent),
+        Err(Failure::Place(place::Error::NotInitialised { .. })) => {
+            return Ok(not_set_up(payload));
+        }
         Err(failure) => return Err(failure.into()),
     };
     let workspace = kept.insert(ManuallyDrop::new(workspace));
@@ -129,6 +130,16 @@ fn serve(
             let answer = door.act(&visitor, &actor)?;
             Ok(door.heard(&actor, answer))
         }
+    }
+}
+
+/// A folder that nobody set up is none of our business; a clone of a project that uses Baton is, and
+/// its agents think that they are guarded.
+fn not_set_up(payload: &Payload) -> Answer {
+    let begins = matches!(payload.event, Event::SessionStart { .. } | Event::Prompt);
+    match begins && place::uses_baton(&payload.cwd) {
+        true => Answer::Context(words::NOT_SET_UP.to_owned()),
+        false => Answer::Silent,
     }
 }
 

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints, remark};
-use crate::render::{Paint, colour_wanted, paint, shown, table};
+use crate::render::{Paint, colour_wanted, counted, paint, shown, table};
 use crate::words::Problem;
 
 #[derive(Debug, Serialize, clap::Args)]
@@ -387,8 +387,8 @@ fn done_words(done: &Done, colour: bool) -> String {
         Config::Written => {
             let count = |rule| done.zones.iter().filter(|zone| zone.policy == rule).count();
             let rules = [Rule::Serial, Rule::Require, Rule::Append];
-            let counted = rules.iter().map(|rule| (count(*rule), rule_word(*rule)));
-            let list: Vec<String> = counted
+            let numbers = rules.iter().map(|rule| (count(*rule), rule_word(*rule)));
+            let list: Vec<String> = numbers
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, word)| format!("{count} {word}"))
                 .collect();
@@ -400,7 +400,8 @@ fn done_words(done: &Done, colour: bool) -> String {
             let _ = writeln!(text, "{} baton.toml: {list}, the rest auto{checks}", good("wrote"));
         }
         Config::Kept => {
-            let _ = writeln!(text, "{}  baton.toml ({} zones)", good("kept"), done.zones.len());
+            let zones = counted(done.zones.len() as u64, "zone", "zones");
+            let _ = writeln!(text, "{}  baton.toml ({zones})", good("kept"));
         }
     }
     let policy = match done.policy.as_str() {

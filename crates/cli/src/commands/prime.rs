@@ -91,11 +91,14 @@ fn who(primer: &Primer) -> Section {
         me.session,
         branch.unwrap_or_default()
     );
-    let lines = vec![
+    let mut lines = Vec::new();
+    lines.extend(primer.edits.then(|| {
         "An edit claims its file. If one is denied, do something else: never go around it."
-            .to_owned(),
-        "Commit your files with `baton commit -m MSG`, land with `baton land`.".to_owned(),
-    ];
+            .to_owned()
+    }));
+    lines.extend(primer.commits.then(|| {
+        "Commit your files with `baton commit -m MSG`, land with `baton land`.".to_owned()
+    }));
     Section { heading, lines, more: "baton --help", keep: 2 }
 }
 

@@ -114,6 +114,21 @@ fn show_words(found: &Shown, colour: bool) -> String {
             );
         }
     }
+    if let Some(here) = &found.here {
+        let label = paint("note", Paint::Yellow, colour);
+        let _ = match &here.broken {
+            None => writeln!(
+                text,
+                "{label}: {FILE} in this tree is another ({}); it counts once it has landed",
+                here.version
+            ),
+            Some(why) => writeln!(
+                text,
+                "{label}: {FILE} in this tree is another, and cannot be read: {}",
+                shown(&why.to_string())
+            ),
+        };
+    }
     text
 }
 

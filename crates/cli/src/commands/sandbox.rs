@@ -15,7 +15,7 @@ use baton_core::refusal::Refusal;
 use baton_engine::failure::Failure;
 use baton_engine::sandbox::{self, Door, Limits, Net, Sandbox as Ready, Wanted};
 use baton_engine::starting::clients;
-use baton_engine::{api, sessions, whoami};
+use baton_engine::{api, policy, sessions, whoami};
 
 use crate::arguments::Common;
 use crate::desk::{self, Desk, Outcome, remark};
@@ -76,6 +76,7 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
     let folder = wanted.dir.as_ref().map_or_else(|| cwd.clone(), |dir| cwd.join(dir));
     let common = Common { directory: Some(folder.clone()), ..common.clone() };
     let mut desk = Desk::open_as(&common, whoami::starter)?;
+    policy::roles(&mut desk.workspace)?.must_have(&wanted.role).map_err(Failure::from)?;
     let allowed = allowed(&desk, wanted, &cwd)?;
     if !wanted.best_effort {
         sandbox::supported()?;
@@ -84,7 +85,7 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
     let session = SessionId(own.credential().split('.').next().unwrap_or_default().to_owned());
     let limits = sandbox::limits_of(&mut desk.workspace, &wanted.role, &session);
     let mut limits = limits.inspect_err(|_| end(&mut desk, &own))?;
-    limits.writable.extend(allowed);
+    limits.writable.extend(sandbox::besides(&desk.workspace.place, &allowed));
     let kept = Wanted {
         judge: Arc::new(permits::Role { name: wanted.role.clone(), may: limits.may }),
         limits,

@@ -132,7 +132,7 @@ fn client(name: &str) -> Result<&'static Client, Problem> {
             exit: 4,
             code: "not_installed",
             message: format!("{} is not on your PATH; nothing was started", client.program),
-            next: format!("install {}, or start one of {}", client.program, NAMES.join(", ")),
+            next: format!("install {}, or start another client that is", client.program),
             details: json!({ "client": client.name }),
         }),
     }
@@ -140,9 +140,12 @@ fn client(name: &str) -> Result<&'static Client, Problem> {
 
 impl Held {
     /// With a role that came along. One that nobody defined is a word for a queue of tasks: it
-    /// takes nothing away, so nothing is held.
+    /// takes nothing away, so nothing is held. One that was asked for must be there.
     fn with(&self, workspace: &mut Workspace, role: Option<&str>) -> Result<Self, Problem> {
         let came = role.filter(|_| self.role.is_none());
+        if let Some(named) = &self.role {
+            policy::roles(workspace)?.must_have(named).map_err(Failure::from)?;
+        }
         let Some(role) = came else { return Ok(self.clone()) };
         if policy::roles(workspace)?.role(role).is_none() {
             return Ok(self.clone());

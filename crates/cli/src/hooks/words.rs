@@ -23,6 +23,8 @@ use crate::render::{self, shown};
 use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence, word};
 
 /// Findings that one answer spells out.
+pub(crate) const NOT_SET_UP: &str = "Baton: this project uses Baton, but it is not set up in this clone, so \
+nothing here is guarded: others may be changing the same files. Tell your user to run `baton init`.";
 const FINDINGS_MAX: usize = 5;
 
 /// Why an edit may not be, and what else can be done.
@@ -243,7 +245,12 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
     for stopped in judged.stopped.iter().take(FINDINGS_MAX) {
         let line = shown(&stopped.danger.argv.join(" "));
         let why = danger_sentence(stopped, judged.on_target.as_deref());
-        let _ = writeln!(text, "Baton: `{line}` was not run: {why}");
+        let _ = match stopped.danger.verb {
+            Verb::DeletesBaton => {
+                writeln!(text, "Baton: this writes in `{line}`, and was not run: {why}")
+            }
+            _ => writeln!(text, "Baton: `{line}` was not run: {why}"),
+        };
     }
     if let Some(target) = &judged.deploys {
         let target = shown(target);
@@ -263,7 +270,14 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
 fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
     let others = match stopped.others.as_slice() {
         [] => "others".to_owned(),
-        names => names.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", "),
+        names => {
+            let mut said: Vec<String> =
+                names.iter().take(FINDINGS_MAX).map(|name| shown(name)).collect();
+            if names.len() > FINDINGS_MAX {
+                said.push(format!("{} more", names.len() - FINDINGS_MAX));
+            }
+            said.join(", ")
+        }
     };
     let work = if stopped.others.len() == 1 { "works" } else { "work" };
     match stopped.danger.verb {

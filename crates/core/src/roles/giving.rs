@@ -148,11 +148,7 @@ pub fn give(
     context: &Context,
 ) -> Result<(Vec<Event>, Given), Refusal> {
     let rules = policy::in_force(view)?.unwrap_or_default().roles;
-    let Some(role) = rules.role(wanted) else {
-        let names: Vec<String> = rules.all().into_keys().collect();
-        let (given, allowed) = (format!("{wanted:?}"), names.join(", "));
-        return Err(Refusal::OutOfRange { what: "role", given, allowed });
-    };
+    let role = rules.must_have(wanted)?;
     let session = match of {
         Some(id) if context.actor.session.as_ref() != Some(id) => {
             if !context.actor.person {

@@ -87,13 +87,12 @@ pub(super) fn window(lines: &[Line], me: &SessionId, call: &str) -> Option<u64> 
     lines.iter().rev().find(began).map(|line| line.at.saturating_sub(STEP_MS))
 }
 
-/// Did this session edit that path since?
-pub(super) fn edited_since(lines: &[Line], who: &SessionId, path: &str, since: u64) -> bool {
-    lines.iter().any(|line| {
-        line.session == *who
-            && line.at >= since
-            && matches!(&line.deed, Deed::Edited(one) if one == path)
-    })
+/// When somebody else was told last to have edited that path.
+pub(super) fn last_edit_by_others(lines: &[Line], me: &SessionId, path: &str) -> Option<u64> {
+    let edit = |line: &&Line| {
+        line.session != *me && matches!(&line.deed, Deed::Edited(one) if one == path)
+    };
+    lines.iter().filter(edit).map(|line| line.at).max()
 }
 
 /// Did a command of this session run at any time since?
@@ -127,8 +126,9 @@ mod tests {
         assert_eq!(lines.len(), 4);
         assert!(ran_since(&lines, &who("a"), 150) && !ran_since(&lines, &who("a"), 250));
         assert!(ran_since(&lines, &who("b"), 10_000), "it has not ended");
-        assert!(edited_since(&lines, &who("b"), "src/x y.rs", 150));
-        assert!(!edited_since(&lines, &who("b"), "src/x y.rs", 151));
+        assert_eq!(last_edit_by_others(&lines, &who("a"), "src/x y.rs"), Some(150));
+        assert_eq!(last_edit_by_others(&lines, &who("b"), "src/x y.rs"), None, "its own");
+        assert_eq!(last_edit_by_others(&lines, &who("a"), "y.rs"), None);
         assert_eq!(window(&lines, &who("a"), "c1"), Some(80));
         assert_eq!(window(&lines, &who("a"), "c2"), None);
     }

@@ -7,6 +7,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use baton_core::breach::{self, Door};
 use baton_core::check::{Because, Finding, Verdict};
@@ -30,6 +31,8 @@ use crate::workspace::Workspace;
 
 /// More changed files than this are a checkout or a build, and are not claimed one by one.
 const CLAIMED_MAX: usize = 200;
+/// How long after its file an edit is told of.
+const EDIT_IS_TOLD: Duration = Duration::from_millis(300);
 /// A failed command is laid at an edit of another's when that is not older.
 const MIDDLE_MS: u64 = 5 * 60 * 1_000;
 /// How often an agent is told to wait for others before it is left to judge by itself.
@@ -139,6 +142,37 @@ fn is_written_since(root: &Path, path: &str, since: u64) -> bool {
     })
 }
 
+/// Whether others' edits explain these files. An edit explains what it left, not what was written
+/// over it; its word comes a moment after its file, so a moment is waited for it.
+fn not_by_others(
+    workspace: &Workspace,
+    actor: &Actor,
+    me: &SessionId,
+    lines: &[Line],
+    since: u64,
+    changed: &[String],
+) -> Vec<Resource> {
+    let root = &workspace.place.root;
+    let over = |lines: &[Line], path: &String| {
+        let last = activity::last_edit_by_others(lines, me, path).filter(|at| *at >= since);
+        // Of a file that is gone it cannot be told when it went.
+        last.map(|at| {
+            root.join(path).exists() && is_written_since(root, path, at + activity::STEP_MS)
+        })
+    };
+    let later;
+    let lines = match changed.iter().any(|path| over(lines, path) == Some(true)) {
+        false => lines,
+        true => {
+            std::thread::sleep(EDIT_IS_TOLD);
+            later = Activity::here(&workspace.place, &workspace.tree, actor).lines();
+            &later
+        }
+    };
+    let mine = changed.iter().filter(|path| over(lines, path) != Some(false));
+    mine.filter_map(|path| Resource::literal(path).ok()).collect()
+}
+
 /// Whose are they?
 fn judge(
     workspace: &mut Workspace,
@@ -154,11 +188,7 @@ fn judge(
     others.sort_unstable();
     others.dedup();
     let others_ran = others.iter().any(|who| activity::ran_since(lines, who, since));
-    let unexplained: Vec<Resource> = changed
-        .iter()
-        .filter(|path| !others.iter().any(|who| activity::edited_since(lines, who, path, since)))
-        .filter_map(|path| Resource::literal(path).ok())
-        .collect();
+    let unexplained = not_by_others(workspace, actor, me, lines, since, changed);
     if unexplained.is_empty() {
         return Ok(());
     }

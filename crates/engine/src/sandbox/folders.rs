@@ -112,6 +112,13 @@ fn make_own(place: &Place, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// These, as far as they may be opened by anybody.
+pub(super) fn besides(place: &Place, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let (closed, mut opened) = (closed(place), Vec::new());
+    folders.iter().for_each(|folder| open(folder, &closed, &mut opened));
+    opened
+}
+
 /// What must stay closed, wherever it lies.
 fn closed(place: &Place) -> Vec<PathBuf> {
     let mut closed = vec![place.store.clone()];

@@ -167,11 +167,10 @@ impl Screen {
         };
         let command = |words: &str| paint(words, Paint::Cyan, self.colour);
         format!(
-            "{lost}\n\nNext, in your own repository: {}, then {} in one terminal\nand {} in \
-             another.\n",
+            "{lost}\n\nNext, in your own repository: {}, then {} in one terminal\nand once \
+             more in another.\n",
             command("baton init"),
             command("baton claim src/"),
-            command("baton check src/"),
         )
     }
 }
