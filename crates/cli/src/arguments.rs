@@ -115,7 +115,13 @@ pub(crate) struct Common {
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
     /// Act as this session; otherwise BATON_SESSION, the client, the process, the terminal
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "ID.SECRET", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        help_heading = EVERYWHERE,
+        value_name = "ID.SECRET",
+        hide_env_values = true
+    )]
     pub(crate) session: Option<String>,
     /// Act as this subagent of the session; otherwise BATON_AGENT
     #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "ID")]

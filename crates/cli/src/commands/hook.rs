@@ -133,8 +133,8 @@ fn serve(
     }
 }
 
-/// A folder that nobody set up is none of our business; a clone of a project that uses Baton is, and
-/// its agents think that they are guarded.
+/// A folder that nobody set up is none of our business; a clone of a project that uses Baton is,
+/// and its agents think that they are guarded.
 fn not_set_up(payload: &Payload) -> Answer {
     let begins = matches!(payload.event, Event::SessionStart { .. } | Event::Prompt);
     match begins && place::uses_baton(&payload.cwd) {

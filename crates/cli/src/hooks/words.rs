@@ -23,8 +23,9 @@ use crate::render::{self, shown};
 use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence, word};
 
 /// Findings that one answer spells out.
-pub(crate) const NOT_SET_UP: &str = "Baton: this project uses Baton, but it is not set up in this clone, so \
-nothing here is guarded: others may be changing the same files. Tell your user to run `baton init`.";
+pub(crate) const NOT_SET_UP: &str = "Baton: this project uses Baton, but it is not set up in \
+this clone, so nothing here is guarded: others may be changing the same files. Tell your user to \
+run `baton init`.";
 const FINDINGS_MAX: usize = 5;
 
 /// Why an edit may not be, and what else can be done.
