@@ -166,7 +166,8 @@ mod tests {
     fn forbidden_tools_are_absent() {
         let explore = of(Client::Claude, "explore");
         assert!(explore.starts_with("---\n# written by baton init"), "{explore}");
-        assert!(explore.contains("\ntools: Read, Grep, Glob, WebFetch, WebSearch\n---\n"));
+        let tools = "\ntools: Read, Grep, Glob, WebFetch, WebSearch, mcp__baton\n---\n";
+        assert!(explore.contains(tools), "{explore}");
         assert!(of(Client::Claude, "verify").contains("tools: Read, Grep, Glob, Bash, Monitor, W"));
         assert!(of(Client::Claude, "code").contains("Edit, Write, NotebookEdit, Bash"));
         let review = of(Client::Opencode, "review");
