@@ -351,3 +351,25 @@ fn letting_go_of_changes_saves_them_and_starts_git_three_times() {
     let staged = scratch.git(&["log", "--all", "--format=%s", "--", "src/a.rs"]);
     assert!(staged.contains("What was staged"), "{staged}");
 }
+
+/// Who is not there any more is not spoken of as if it were.
+#[test]
+fn lists_tell_who_is_gone_and_who_has_ended() {
+    Scratch::on_each_store("", |scratch| {
+        let (ann, mut process) = scratch.session_with_process("ann");
+        let (bob, cat) = (scratch.session("bob"), scratch.session("cat"));
+        scratch.acts(&ann, &["claim", "src/a.rs"]).ok();
+        scratch.acts(&bob, &["claim", "src/b.rs"]).ok();
+        scratch.acts(&bob, &["session", "end", "--grace", "10m"]).ok();
+        process.end();
+        let claims = scratch.baton(&["claims"]).ok().out;
+        assert!(claims.contains("gone: free to take"), "{claims}");
+        assert!(claims.contains("; its session has ended"), "{claims}");
+        let why = |path: &str| scratch.baton(&["why", path]).ok().out;
+        assert!(why("src/a.rs").contains("ann is gone; it is free"), "{}", why("src/a.rs"));
+        assert!(why("src/b.rs").contains("kept for bob, whose session has ended, until"));
+        let primer = scratch.acts(&cat, &["prime"]).ok().out;
+        assert!(primer.contains("bob has src/b.rs") && !primer.contains("src/a.rs"), "{primer}");
+        scratch.acts(&cat, &["claim", "src/a.rs"]).ok();
+    });
+}

@@ -51,9 +51,9 @@ fn one_screen_tells_it_all() {
       carol  -       live   0       within TIME
 
     Claims
-      WHAT                WHO    ENDS    WHY
-      src/a.rs            alice  in TIME  refactor\u{1b}[2J
-      README.md (shared)  bob    in TIME
+      WHAT                WHO    ENDS                WHY
+      src/a.rs            alice  in TIME              refactor\u{1b}[2J
+      README.md (shared)  bob    gone: free to take
 
     Queue
       WHO    WAITS FOR  BEHIND  SINCE

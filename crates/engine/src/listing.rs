@@ -2,6 +2,7 @@
 //!
 //! Owns reading for people and scripts. Everything here is one consistent look; nothing decides.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use baton_core::claim::{Claim, Holder, Mode, Scope};
@@ -23,6 +24,7 @@ use crate::api;
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::resources::{literal, named};
+use crate::sessions::SeatState;
 use crate::workspace::Workspace;
 
 /// How many records a list reads at the most.
@@ -43,6 +45,7 @@ pub struct ListedClaim {
     pub claim: ClaimId,
     pub token: Token,
     pub holder: Holder,
+    pub holder_state: SeatState,
     pub resources: Vec<Resource>,
     pub mode: Mode,
     pub scope: Scope,
@@ -73,6 +76,7 @@ pub fn claims(
         true => Some(actor.session.clone().ok_or(Refusal::NoSession)?),
         false => None,
     };
+    let machine = workspace.machine.clone();
     workspace.look(&Actor::default(), Observed::default(), |view, context| {
         let mut found: Vec<Claim> = match (&resources, &mine) {
             (Some(resources), _) => {
@@ -93,7 +97,21 @@ pub fn claims(
             found.retain(|claim| claim.hold.holder.session == *session);
         }
         found.sort_by_key(|claim| claim.token);
-        Ok(ClaimList { claims: found.into_iter().map(|claim| listed(claim, context)).collect() })
+        let mut states: BTreeMap<SessionId, SeatState> = BTreeMap::new();
+        let mut claims = Vec::with_capacity(found.len());
+        for claim in found {
+            let id = &claim.hold.holder.session;
+            let state = match states.get(id) {
+                Some(state) => *state,
+                None => {
+                    let session: Option<Session> = get(view, id.as_str())?;
+                    let state = |session| SeatState::of(&session, &machine, context.now);
+                    *states.entry(id.clone()).or_insert(session.map_or(SeatState::Live, state))
+                }
+            };
+            claims.push(listed(claim, state, context));
+        }
+        Ok(ClaimList { claims })
     })
 }
 
@@ -108,8 +126,9 @@ fn all_claims(view: &dyn view::View) -> Result<Vec<Claim>, Refusal> {
     Ok(scan(view, query)?)
 }
 
-fn listed(claim: Claim, context: &Context) -> ListedClaim {
+fn listed(claim: Claim, holder_state: SeatState, context: &Context) -> ListedClaim {
     ListedClaim {
+        holder_state,
         run_out: !claim.is_live(context),
         expires_at: claim.expiry(context.failed_over_at),
         claim: claim.claim,

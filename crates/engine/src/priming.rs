@@ -21,7 +21,7 @@ use crate::listing::{self, ListedClaim};
 use crate::notes;
 use crate::policy;
 use crate::rules::{self, InForce};
-use crate::sessions::{self, Seat};
+use crate::sessions::{self, Seat, SeatState};
 use crate::tasking::showing::{self, ListedTask};
 use crate::workspace::Workspace;
 
@@ -77,6 +77,8 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     let all = listing::claims(workspace, actor, &root, &api::Claims { mine: false, path: None })?;
     let (mut mine, mut others): (Vec<ListedClaim>, Vec<ListedClaim>) =
         all.claims.into_iter().partition(|claim| claim.holder.session == me.session);
+    // What is free for whoever asks frightens nobody off.
+    others.retain(|claim| claim.holder_state != SeatState::Dead);
     mine.truncate(CLAIMS_MAX);
     others.truncate(OTHERS_MAX);
     let seats = sessions::list(workspace, false)?.sessions;

@@ -25,6 +25,7 @@ use crate::api;
 use crate::failure::Failure;
 use crate::handing::work;
 use crate::policy;
+use crate::process::Machine;
 use crate::sighting::{left_by, life_of};
 use crate::whoami::{process_of, terminal_shell};
 use crate::workspace::{Retry, Workspace, secret, secret_hash};
@@ -323,6 +324,21 @@ pub enum SeatState {
     Ended,
 }
 
+impl SeatState {
+    /// How a session stands, as far as this machine can see its process.
+    pub(crate) fn of(session: &Session, machine: &Machine, now: Moment) -> Self {
+        let process = session.process.as_ref();
+        let dead = || process.is_some_and(|process| life_of(machine, process) == Seen::Dead);
+        match session.life {
+            Life::Ended { .. } => Self::Ended,
+            Life::Live if dead() => Self::Dead,
+            Life::Live if session.busy_until(now).is_some() => Self::Live,
+            Life::Live if now >= session.expires_at => Self::Idle,
+            Life::Live => Self::Live,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seats {
     pub sessions: Vec<Seat>,
@@ -347,19 +363,7 @@ pub fn list(workspace: &mut Workspace, all: bool) -> Result<Seats, Failure> {
         for session in found {
             let claims: Vec<Claim> =
                 scan(view, baton_core::claim::of_session(&session.session, LISTED_MAX))?;
-            let dead = || {
-                session
-                    .process
-                    .as_ref()
-                    .is_some_and(|process| life_of(&machine, process) == Seen::Dead)
-            };
-            let state = match session.life {
-                Life::Ended { .. } => SeatState::Ended,
-                Life::Live if dead() => SeatState::Dead,
-                Life::Live if session.busy_until(context.now).is_some() => SeatState::Live,
-                Life::Live if context.now >= session.expires_at => SeatState::Idle,
-                Life::Live => SeatState::Live,
-            };
+            let state = SeatState::of(&session, &machine, context.now);
             seats.push(seat(session, state, &claims, context.now));
         }
         Ok(Seats { sessions: seats })

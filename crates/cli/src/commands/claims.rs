@@ -12,6 +12,7 @@ use baton_core::claims::{Granted, Queued};
 use baton_engine::checking::{self, Verdicts};
 use baton_engine::claiming::{self, Wait};
 use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
+use baton_engine::sessions::SeatState;
 use baton_engine::{api, listing};
 
 use crate::counter::{Counter, tell};
@@ -255,10 +256,7 @@ pub(crate) fn claims_table(claims: &[ListedClaim], colour: bool) -> String {
             if claim.scope == baton_core::claim::Scope::Tree {
                 kind.push_str("tree");
             }
-            let until = match claim.run_out {
-                true => "run out".to_owned(),
-                false => render::until(claim.expires_at),
-            };
+            let until = ends(claim, render::until(claim.expires_at));
             vec![
                 render::resources(&claim.resources),
                 render::holder(&claim.holder),
@@ -270,6 +268,16 @@ pub(crate) fn claims_table(claims: &[ListedClaim], colour: bool) -> String {
         })
         .collect();
     table(&["WHAT", "WHO", "UNTIL", "TOKEN", "KIND", "WHY"], &rows, colour)
+}
+
+/// Until when it is held, as far as anybody is there to hold it.
+pub(crate) fn ends(claim: &ListedClaim, until: String) -> String {
+    match claim.holder_state {
+        _ if claim.run_out => "run out".to_owned(),
+        SeatState::Dead => "gone: free to take".to_owned(),
+        SeatState::Ended => format!("{until}; its session has ended"),
+        SeatState::Live | SeatState::Idle => until,
+    }
 }
 
 pub(crate) fn why(desk: &mut Desk, path: &str) -> Outcome {
@@ -287,11 +295,19 @@ fn story_words(story: &Story, colour: bool) -> String {
                 Some(reason) => format!(", because: {}", shown(reason)),
                 None => String::new(),
             };
-            format!(
-                "{path}: held by {} until {}{because}.\n",
-                paint(&render::holder(&claim.holder), Paint::Bold, colour),
-                render::until(claim.expires_at)
-            )
+            let holder = paint(&render::holder(&claim.holder), Paint::Bold, colour);
+            let until = render::until(claim.expires_at);
+            match claim.holder_state {
+                SeatState::Dead => {
+                    format!("{path}: {holder} is gone; it is free for whoever asks.\n")
+                }
+                SeatState::Ended => format!(
+                    "{path}: kept for {holder}, whose session has ended, until {until}{because}.\n"
+                ),
+                SeatState::Live | SeatState::Idle => {
+                    format!("{path}: held by {holder} until {until}{because}.\n")
+                }
+            }
         }
     };
     for chapter in &story.chapters {

@@ -12,6 +12,7 @@ use baton_engine::overview::{InQueue, Matter, Overview};
 use baton_engine::sessions::{Seat, SeatState};
 use baton_engine::tasking::showing::{ListedTask, TasksAtAGlance};
 
+use crate::commands::claims::ends;
 use crate::commands::session::state_word;
 use crate::render::{Paint, bytes, counted, holder as name, paint, resources, shown};
 
@@ -303,10 +304,7 @@ fn landings(landings: &[Landing], now: Moment) -> Section {
 
 fn claims(claims: &[ListedClaim], now: Moment) -> Section {
     let row = |claim: &ListedClaim| {
-        let until = match claim.run_out {
-            true => "run out".to_owned(),
-            false => format!("in {}", claim.expires_at.since(now)),
-        };
+        let until = ends(claim, format!("in {}", claim.expires_at.since(now)));
         let shared = if claim.mode == Mode::Shared { " (shared)" } else { "" };
         let cells = vec![
             format!("{}{shared}", resources(&claim.resources)),
