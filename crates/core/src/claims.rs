@@ -61,6 +61,24 @@ pub struct Request {
     pub process: Option<Process>,
 }
 
+impl Request {
+    /// These alone, against everybody, for the usual time and without waiting.
+    pub fn of(resources: Vec<Resource>) -> Self {
+        Self {
+            resources,
+            mode: Mode::Exclusive,
+            scope: Scope::Workspace,
+            ttl: TTL_DEFAULT,
+            priority: 0,
+            reason: None,
+            task: None,
+            wait: None,
+            waiter: None,
+            process: None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Answer {

@@ -9,7 +9,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Claim, Mode, Scope};
+use crate::claim::Claim;
 use crate::claims;
 use crate::context::Context;
 use crate::deploy::{self, Deploy, End, LEASE, Outcome, Rules, Shipped};
@@ -333,16 +333,8 @@ fn take(
 ) -> Result<(Vec<Event>, claims::Granted), Refusal> {
     let short: String = request.commit.chars().take(12).collect();
     let wanted = claims::Request {
-        resources: vec![Deploy::resource(&request.target)],
-        mode: Mode::Exclusive,
-        scope: Scope::Workspace,
-        ttl: claims::TTL_DEFAULT,
-        priority: 0,
         reason: Some(format!("deploys {short}")),
-        task: None,
-        wait: None,
-        waiter: None,
-        process: None,
+        ..claims::Request::of(vec![Deploy::resource(&request.target)])
     };
     match claims::take(view, &wanted, context)? {
         (events, claims::Answer::Granted(granted)) => Ok((events, *granted)),

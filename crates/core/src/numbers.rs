@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Holder;
-use crate::claim::{Mode, Scope};
-use crate::claims::{self, TTL_DEFAULT, take};
+use crate::claims::{self, take};
 use crate::context::Context;
 use crate::event::Event;
 use crate::id::Token;
@@ -126,18 +125,8 @@ pub fn next(
 }
 
 fn claim_of(resource: Resource, text: &str) -> claims::Request {
-    claims::Request {
-        resources: vec![resource],
-        mode: Mode::Exclusive,
-        scope: Scope::Workspace,
-        ttl: TTL_DEFAULT,
-        priority: 0,
-        reason: Some(format!("number {text}")),
-        task: None,
-        wait: None,
-        waiter: None,
-        process: None,
-    }
+    let reason = Some(format!("number {text}"));
+    claims::Request { reason, ..claims::Request::of(vec![resource]) }
 }
 
 /// The folder as the beginning of a pattern, its own letters taken as they are.

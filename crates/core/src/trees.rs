@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{self, Claim, Mode, Scope};
+use crate::claim::{self, Claim};
 use crate::claims::{self, TTL_MAX, take};
 use crate::context::Context;
 use crate::event::{EndOfClaim, Event};
@@ -149,16 +149,10 @@ pub fn plan(
     let mut resources = vec![Tree::resource(&plan.tree)];
     resources.extend(ports.iter().map(|port| Tree::port(*port)));
     let request = claims::Request {
-        resources,
-        mode: Mode::Exclusive,
-        scope: Scope::Workspace,
         ttl: TTL_MAX,
-        priority: 0,
         reason: Some(format!("the tree {}", plan.branch)),
         task: plan.task.as_ref().map(|task| task.0.clone()),
-        wait: None,
-        waiter: None,
-        process: None,
+        ..claims::Request::of(resources)
     };
     let tree = Tree {
         tree: plan.tree.clone(),

@@ -430,18 +430,8 @@ impl Told {
             assert!(self.world.check(who, text, token).is_err());
             return;
         }
-        let request = Request {
-            resources: vec![resource(text)],
-            mode: Mode::Exclusive,
-            scope: Scope::Tree,
-            ttl: Span::ZERO,
-            priority: 0,
-            reason: None,
-            task: None,
-            wait: None,
-            waiter: None,
-            process: None,
-        };
+        let resources = vec![resource(text)];
+        let request = Request { scope: Scope::Tree, ttl: Span::ZERO, ..Request::of(resources) };
         let wanted = Plain::of(&self.hold(who, &request));
         let mut live = self.world.claims();
         live.retain(|claim| naive::is_live(claim, &self.world));

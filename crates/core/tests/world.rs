@@ -391,18 +391,7 @@ impl World {
         who: &str,
         texts: impl IntoIterator<Item = &'a str>,
     ) -> Asking<'_> {
-        let request = Request {
-            resources: resources(texts),
-            mode: Mode::Exclusive,
-            scope: Scope::Workspace,
-            ttl: claims::TTL_DEFAULT,
-            priority: 0,
-            reason: None,
-            task: None,
-            wait: None,
-            waiter: None,
-            process: None,
-        };
+        let request = Request::of(resources(texts));
         Asking { world: self, who: who.to_owned(), request }
     }
 

@@ -87,16 +87,13 @@ fn take_until(
 ) -> Result<Granted, Failure> {
     let resources = named(&workspace.place, cwd, &wanted.resources)?;
     let mut request = Request {
-        resources,
         mode: if wanted.shared { Mode::Shared } else { Mode::Exclusive },
         scope: if wanted.tree { Scope::Tree } else { Scope::Workspace },
         ttl: wanted.ttl.unwrap_or(TTL_DEFAULT),
         priority: wanted.priority,
         reason: wanted.reason.clone(),
-        task: None,
         wait: wanted.wait,
-        waiter: None,
-        process: None,
+        ..Request::of(resources)
     };
     let retry = operation.map(|operation| Retry::of(operation, "claim", wanted));
     if request.wait.is_none() {
@@ -114,18 +111,7 @@ pub(crate) fn for_edit(
     resources: Vec<Resource>,
     mode: Mode,
 ) -> Result<Granted, Failure> {
-    let request = Request {
-        resources,
-        mode,
-        scope: Scope::Tree,
-        ttl: TTL_DEFAULT,
-        priority: 0,
-        reason: None,
-        task: None,
-        wait: None,
-        waiter: None,
-        process: None,
-    };
+    let request = Request { mode, scope: Scope::Tree, ..Request::of(resources) };
     at_once(workspace, actor, &request, None)
 }
 

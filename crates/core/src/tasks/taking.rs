@@ -12,7 +12,7 @@ use super::refused::{Brief, Nothing, Refused};
 use super::reviewing;
 use super::reviewing::seats::{self, Reviewed};
 use super::{TTL_DEFAULT, follow, lose, moved, near, shift, wrong_state};
-use crate::claim::{Holder, Mode, Scope};
+use crate::claim::Holder;
 use crate::claims::{self, Granted};
 use crate::context::Context;
 use crate::event::{EndOfReview, Event};
@@ -472,16 +472,9 @@ fn claim_paths(
     context: &Context,
 ) -> Result<(Vec<Event>, Granted), Refusal> {
     let request = claims::Request {
-        resources: task.paths.clone(),
-        mode: Mode::Exclusive,
-        scope: Scope::Workspace,
-        ttl: claims::TTL_DEFAULT,
-        priority: 0,
         reason: Some(task.title.clone()),
         task: Some(task.task.0.clone()),
-        wait: None,
-        waiter: None,
-        process: None,
+        ..claims::Request::of(task.paths.clone())
     };
     // Its events come after ours: the token of the claim is its own place in the journal.
     let later = Context {
