@@ -1,9 +1,9 @@
 //! The dialects of agents' clients: what each tells of an act, and how it wants to be answered.
 //!
 //! Owns reading and answering; what may be done is judged behind `baton_engine::doors`. Invariant:
-//! what is not understood passes in silence, and nothing is printed that a client would take for
-//! broken output. Hooks of real clients fail open, so a lost answer must never look like a "yes"
-//! that somebody gave.
+//! what is not understood passes, with a word on standard error alone, and nothing is printed that
+//! a client would take for broken output. Hooks of real clients fail open, so a lost answer must
+//! never look like a "yes" that somebody gave.
 
 use std::path::PathBuf;
 

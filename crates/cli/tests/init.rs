@@ -323,6 +323,10 @@ fn a_plain_folder_keeps_its_store_out_of_a_later_repository() {
     let again = at(&scratch, &plain.join("deep/er"), &["init", "--json"]).ok().json();
     assert_eq!(made["workspace"], again["workspace"], "a folder below is the same workspace");
     assert!(!plain.join("deep/er/.baton").exists());
+    let other = scratch.path("other");
+    std::fs::create_dir(&other).unwrap();
+    let told = at(&scratch, &other, &["init", "--yes", "--agents", "none"]).ok().out;
+    assert!(told.contains("trees, commits and landings need git"), "{told}");
 }
 
 #[test]

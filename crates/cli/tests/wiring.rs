@@ -279,6 +279,16 @@ fn personal_wiring_leaves_nothing_to_commit() {
 }
 
 #[test]
+fn a_client_that_is_wired_later_leaves_what_others_were_given_out_of_git() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--personal", "--agents", "claude,cursor"]).ok();
+    let more = ["init", "--yes", "--personal", "--agents", "opencode", "--roles"];
+    let told = scratch.baton(&more).ok().out;
+    assert!(!told.ends_with("next:\n"), "a heading with nothing below: {told}");
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn personal_wiring_does_not_touch_what_git_follows() {
     let scratch = Scratch::repository();
     scratch.write(".gemini/settings.json", "{}\n");

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use baton_core::claim::{Mode, Scope};
+use baton_core::claim::{Holder, Mode, Scope};
 use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
 use baton_core::claims::{Answer, Granted, Queued, Request, TTL_DEFAULT, take};
 use baton_core::context::{Actor, Life, Observed};
@@ -21,12 +21,15 @@ use baton_core::resource::Resource;
 use baton_core::sessions::Session;
 use baton_core::view::get;
 use baton_core::waiting;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::api;
 use crate::denying;
 use crate::failure::Failure;
 use crate::process::Identity;
 use crate::resources::named;
+use crate::sessions::SeatState;
 use crate::sighting::{
     clear_the_way, foreign_locks, identity_of, in_the_way, left_by, life_of, of_claims,
 };
@@ -322,22 +325,54 @@ pub fn renew(
     Err(Refusal::Empty.into())
 }
 
+/// Who was asked, and who of them is not there to hear it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Asking {
+    #[serde(flatten)]
+    pub asked: Asked,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub away: Vec<Away>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Away {
+    pub holder: Holder,
+    pub state: SeatState,
+}
+
 pub fn ask(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     wanted: &api::Ask,
     operation: Option<&str>,
-) -> Result<Asked, Failure> {
+) -> Result<Asking, Failure> {
     let resources = named(&workspace.place, cwd, &wanted.resources)?;
     let retry = operation.map(|operation| Retry::of(operation, "ask", wanted));
-    workspace.decide_once(
+    let asked = workspace.decide_once(
         actor,
         Observed::default(),
         retry.as_ref(),
         |_| true,
         |view, context| letting_go::ask(view, &resources, &wanted.why, context),
-    )
+    )?;
+    let away = away_of(workspace, &asked)?;
+    Ok(Asking { asked, away })
+}
+
+fn away_of(workspace: &mut Workspace, asked: &Asked) -> Result<Vec<Away>, Failure> {
+    let machine = workspace.machine.clone();
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        let mut away = Vec::new();
+        for holder in &asked.asked {
+            let Some(session) = get::<Session>(view, holder.session.as_str())? else { continue };
+            let state = SeatState::of(&session, &machine, context.now);
+            if matches!(state, SeatState::Dead | SeatState::Ended) {
+                away.push(Away { holder: holder.clone(), state });
+            }
+        }
+        Ok(away)
+    })
 }
 
 pub fn revoke(

@@ -29,6 +29,7 @@ mod toml;
 pub(crate) mod tools;
 mod words;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use baton_core::roles::Rules;
@@ -295,7 +296,7 @@ fn shared(ground: &Ground, everywhere: bool) -> Vec<Piece> {
     pieces
 }
 
-fn excluded(lines: &[String]) -> Piece {
+fn excluded(lines: &BTreeSet<String>) -> Piece {
     let body: String = lines.iter().map(|line| format!("/{line}\n")).collect();
     let content = Content::Block { marks: text::HASHES, body };
     Piece { client: None, door: Door::Ignored, path: EXCLUDE_FILE.to_owned(), content }
@@ -340,17 +341,19 @@ pub fn plan(
         once_for_claude(ground, mode, &mut steps);
     }
     if mode == Mode::Personal && ground.git.is_some() {
-        let ours = |step: &&Step| step.state == State::New || record.made(&step.path);
-        let mut lines: Vec<String> =
-            steps.iter().filter(ours).map(|step| step.file.clone()).collect();
-        if !tracked.iter().any(|path| path == config::FILE_NAME) {
-            lines.push(config::FILE_NAME.to_owned());
-        }
+        let new = steps.iter().filter(|step| step.state == State::New);
+        // What other clients were given before stays out of git too.
+        let before = record.wired_in(&ground.root).into_iter();
+        let ours = before.filter(|file| record.made(&ground.root.join(file)));
+        let own = Some(config::FILE_NAME.to_owned());
+        let own = own.filter(|own| !tracked.contains(own));
+        let lines: BTreeSet<String> =
+            new.map(|step| step.file.clone()).chain(ours).chain(own).collect();
         steps.push(put_step(ground, &excluded(&lines)));
     }
     if mode == Mode::Team {
         // What was for one person alone is now for everybody, and git is to see it.
-        let seen = take_step(ground, &excluded(&[]), &record);
+        let seen = take_step(ground, &excluded(&BTreeSet::new()), &record);
         steps.extend(Some(seen).filter(|step| step.state.changes()));
     }
     let hooks = git_hooks::plan(ground, &record)?;
@@ -460,7 +463,7 @@ pub fn plan_removal(ground: &Ground) -> Result<Plan, Failure> {
         .collect();
     wanted.extend(shared(ground, true));
     wanted.extend(roles::there(ground));
-    wanted.push(excluded(&[]));
+    wanted.push(excluded(&BTreeSet::new()));
     let mut steps: Vec<Step> = Vec::new();
     for piece in &wanted {
         let step = take_step(ground, piece, &record);

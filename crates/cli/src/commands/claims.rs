@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use baton_core::check::{Because, Verdict};
-use baton_core::claim::{Leftover, Mode};
-use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
+use baton_core::claim::{Holder, Leftover, Mode};
+use baton_core::claims::letting_go::{Released, Renewed, Revoked};
 use baton_core::claims::{Granted, Queued};
 use baton_engine::checking::{self, Verdicts};
-use baton_engine::claiming::{self, Wait};
+use baton_engine::claiming::{self, Asking, Away, Wait};
 use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
 use baton_engine::sessions::SeatState;
 use baton_engine::{api, listing};
@@ -135,15 +135,33 @@ pub(crate) fn renew(desk: &mut Desk, wanted: &api::Renew) -> Outcome {
 pub(crate) fn ask(desk: &mut Desk, wanted: &api::Ask) -> Outcome {
     let Desk { workspace, actor, cwd, operation, .. } = desk;
     let asked = claiming::ask(workspace, actor, cwd, wanted, operation.as_deref())?;
-    desk.answer(&asked, |asked: &Asked, colour| {
-        let names: Vec<String> = asked.asked.iter().map(render::holder).collect();
-        format!(
-            "{} {}, who will be told at the next act\n",
-            paint("asked", Paint::Green, colour),
-            names.join(", ")
-        )
-    });
+    desk.answer(&asked, |asking: &Asking, colour| asked_words(asking, wanted, colour));
     Ok(ExitCode::SUCCESS)
+}
+
+fn asked_words(asking: &Asking, wanted: &api::Ask, colour: bool) -> String {
+    let things: Vec<String> = wanted.resources.iter().map(|word| shown(word)).collect();
+    let things = things.join(" ");
+    let away = |holder: &&Holder| asking.away.iter().any(|away| away.holder == **holder);
+    let here = asking.asked.asked.iter().filter(|holder| !away(holder));
+    let names: Vec<String> = here.map(render::holder).collect();
+    let done = paint("asked", Paint::Green, colour);
+    let mut text = match names.is_empty() {
+        true => String::new(),
+        false => format!("{done} {}, who will be told at the next act\n", names.join(", ")),
+    };
+    for Away { holder, state } in &asking.away {
+        let name = render::holder(holder);
+        let _ = match state {
+            SeatState::Dead => writeln!(text, "{name} is gone\nnext: baton claim {things}"),
+            _ => writeln!(
+                text,
+                "{done} {name}, whose session has ended: it will be told if it comes back\n\
+                 next: baton claim {things} --wait 10m"
+            ),
+        };
+    }
+    text
 }
 
 pub(crate) fn revoke(desk: &mut Desk, wanted: &api::Revoke) -> Outcome {

@@ -51,7 +51,6 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let begun = Instant::now();
     let mut text = Vec::new();
     let read = std::io::stdin().lock().take(PAYLOAD_BYTES_MAX).read_to_end(&mut text);
-    // What is no JSON is no payload: nothing can be said that the client would understand.
     let payload = match read {
         Ok(_) => serde_json::from_slice::<Value>(&text).ok(),
         Err(_) => None,
@@ -61,6 +60,8 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let Some(payload) = payload.and_then(|payload| hooks::read(wanted.client, &payload)) else {
+        // Nothing could be said that the client would understand; its log may keep this.
+        eprintln!("{}", words::not_understood(wanted.client));
         return Ok(ExitCode::SUCCESS);
     };
     let limit = Limit::watch(&payload, begun);

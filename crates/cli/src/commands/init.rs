@@ -414,8 +414,11 @@ fn done_words(done: &Done, colour: bool) -> String {
     if !done.made && !wiring::did_something(done) {
         return text;
     }
-    text.push_str("\nnext:\n");
-    text.push_str(&wiring::next(done));
+    let next = wiring::next(done);
+    if done.made || !next.is_empty() {
+        text.push_str("\nnext:\n");
+        text.push_str(&next);
+    }
     if !done.made {
         return text;
     }

@@ -15,7 +15,7 @@ use clap::Subcommand;
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
-use crate::render::{self, Paint, paint, shown, table};
+use crate::render::{self, Paint, counted, paint, shown, table};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Session {
@@ -225,7 +225,8 @@ fn whoami_(desk: &mut Desk) -> Outcome {
             (None, true) => ", a person".to_owned(),
             (None, false) => String::new(),
         };
-        format!("{who} ({}){what}; holds {} claims\n", seat.session, seat.claims)
+        let claims = counted(seat.claims as u64, "claim", "claims");
+        format!("{who} ({}){what}; holds {claims}\n", seat.session)
     });
     Ok(ExitCode::SUCCESS)
 }

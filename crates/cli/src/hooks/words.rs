@@ -17,6 +17,7 @@ use baton_engine::doors::shell::{self, Stopped};
 use baton_engine::doors::stop::Left;
 use baton_engine::doors::turn::Turn;
 
+use super::Client;
 use crate::commands::sync::touch_words;
 use crate::news::notices_words;
 use crate::render::{self, shown};
@@ -397,6 +398,14 @@ pub(crate) fn compared(compared: &Compared) -> String {
         );
     }
     text.trim_end().to_owned()
+}
+
+/// No session and no act can be told from what came; whatever it was goes on unjudged.
+pub(crate) fn not_understood(client: Client) -> String {
+    format!(
+        "baton: this was not judged, because what came is no payload of {} with a session in it",
+        client.name()
+    )
 }
 
 /// The time is over; the act goes on unjudged.

@@ -184,6 +184,9 @@ pub(super) fn next(done: &Done) -> String {
         // One by one: beside them may lie what is the user's alone.
         add.extend(done.wiring.iter().filter(shared).map(|step| step.file.clone()));
     }
+    if !done.in_git && done.made {
+        line("git init, then baton init", "trees, commits and landings need git");
+    }
     match add.len() {
         0 => {}
         1 if add[0] == baton_engine::config::FILE_NAME => {

@@ -35,9 +35,10 @@ fn landings(generator: &mut SchemaGenerator) -> Value {
 
 fn claims(generator: &mut SchemaGenerator) -> Value {
     use baton_core::claims::Granted;
-    use baton_core::claims::letting_go::{Asked, Released, Renewed, Revoked};
+    use baton_core::claims::letting_go::{Released, Renewed, Revoked};
     use baton_core::refusal::Held;
     use baton_engine::checking::Verdicts;
+    use baton_engine::claiming::Asking;
     use baton_engine::listing::{ClaimList, Story};
 
     json!({
@@ -45,7 +46,7 @@ fn claims(generator: &mut SchemaGenerator) -> Value {
         "claim, refused": generator.subschema_for::<Held>(),
         "release": generator.subschema_for::<Released>(),
         "renew": generator.subschema_for::<Renewed>(),
-        "ask": generator.subschema_for::<Asked>(),
+        "ask": generator.subschema_for::<Asking>(),
         "revoke": generator.subschema_for::<Revoked>(),
         "check": generator.subschema_for::<Verdicts>(),
         "claims": generator.subschema_for::<ClaimList>(),
