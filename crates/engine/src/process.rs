@@ -32,8 +32,6 @@ pub struct Machine {
     pub boot: String,
     /// The pid namespace; 0 when `/proc` is missing or shows another one.
     pub namespace: u64,
-    /// The time namespace; 0 where there are none.
-    pub time_namespace: u64,
     /// Host name and a digest of the machine id: either alone is shared by cloned machines.
     pub host: String,
 }
@@ -42,7 +40,6 @@ pub struct Machine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boot {
     pub id: String,
-    pub time_namespace: u64,
 }
 
 impl Boot {
@@ -56,6 +53,11 @@ impl Boot {
     }
 }
 
+/// The time namespace of this process; 0 where there are none.
+pub(crate) fn time_namespace() -> u64 {
+    system::time_namespace()
+}
+
 impl Machine {
     pub fn here() -> Self {
         Self::of_boot(system::boot())
@@ -67,9 +69,7 @@ impl Machine {
     }
 
     pub fn of_boot(boot: Boot) -> Self {
-        let Boot { id, time_namespace } = boot;
-        let (namespace, host) = (system::namespace(), system::host());
-        Self { boot: id, namespace, time_namespace, host }
+        Self { boot: boot.id, namespace: system::namespace(), host: system::host() }
     }
 
     /// This process.

@@ -83,6 +83,10 @@ pub trait Transaction: View {
 pub trait Store: std::fmt::Debug + Send {
     fn snapshot(&mut self) -> Result<Box<dyn Snapshot + '_>, Error>;
 
+    /// From here on looks see one and the same moment, until something is begun: for a process that
+    /// looks twice, answers and ends. A store may look anew all the same.
+    fn stay_at_this_moment(&mut self) {}
+
     /// Waits at most `patience` for its turn, then refuses with `Error::Busy`.
     fn begin(&mut self, patience: Duration) -> Result<Box<dyn Transaction + '_>, Error>;
 

@@ -4,7 +4,6 @@
 //! client's dialect and never with an exit code that the client would take for something else;
 //! what goes wrong on our side lets the act pass, and says so where the model can read it.
 
-use std::io::Read as _;
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -20,6 +19,8 @@ use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
 use baton_engine::{api, denying, interfaces, place, priming, sandbox, sessions, starting};
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -29,8 +30,10 @@ use crate::hooks::limit::Limit;
 use crate::hooks::{self, Answer, Client, Event, Payload, Tool, words};
 use crate::words::Problem;
 
+/// Most payloads are shorter.
+const PAYLOAD_BYTES_USUAL: usize = 4 * 1024;
 /// More than any client sends; the rest is not read.
-const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const PAYLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A hook does not wait longer for its turn at the store.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// What Claude takes for "no".
@@ -49,12 +52,7 @@ pub(crate) struct Hook {
 
 pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let begun = Instant::now();
-    let mut text = Vec::new();
-    let read = std::io::stdin().lock().take(PAYLOAD_BYTES_MAX).read_to_end(&mut text);
-    let payload = match read {
-        Ok(_) => serde_json::from_slice::<Value>(&text).ok(),
-        Err(_) => None,
-    };
+    let payload = given().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
     if let Some(mark) = payload.as_ref().and_then(|payload| payload.get("baton_probe")?.as_str()) {
         probed(payload.as_ref().unwrap_or(&Value::Null), mark);
         return Ok(ExitCode::SUCCESS);
@@ -84,6 +82,23 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     Ok(ExitCode::from(said.exit))
 }
 
+/// Standard input to its end. Without the buffer that `std` puts before it, which is two pages of
+/// memory more, each as dear as a look at a file.
+fn given() -> Option<Vec<u8>> {
+    let mut text = Vec::with_capacity(PAYLOAD_BYTES_USUAL);
+    while text.len() < PAYLOAD_BYTES_MAX {
+        if text.len() == text.capacity() {
+            text.reserve(text.len());
+        }
+        match rustix::io::read(rustix::stdio::stdin(), spare_capacity(&mut text)) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(text)
+}
+
 /// `doctor` tries whether hooks come through. What counts is that the store could be opened.
 fn probed(payload: &Value, mark: &str) {
     let folder = payload.get("cwd").and_then(Value::as_str).unwrap_or(".");
@@ -111,6 +126,10 @@ fn serve(
     let workspace = kept.insert(ManuallyDrop::new(workspace));
     workspace.patience = PATIENCE;
     denying::answer_first(workspace);
+    if matches!(payload.event, Event::Before(Tool::Edit(_))) {
+        // Who comes and what may be done: two looks, and one moment is enough for both.
+        workspace.store.stay_at_this_moment();
+    }
     let hints = desk::hints(common);
     let visitor = Visitor {
         client: payload.client.name(),

@@ -87,6 +87,9 @@ pub(super) fn canonical_folder(start: &Path) -> Result<PathBuf, Error> {
 /// Whether a path is canonical already and a folder, as what the kernel calls the current one is:
 /// every hook comes with that, and the C library's way costs it a heap of its own.
 fn is_plain_folder(path: &Path) -> bool {
+    if std::env::current_dir().is_ok_and(|here| here.as_os_str() == path.as_os_str()) {
+        return true;
+    }
     let clean: PathBuf = path.components().collect();
     let no_way_up = path.components().all(|part| part != Component::ParentDir);
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());

@@ -21,7 +21,11 @@ const MACHINE_ID: &str = "/etc/machine-id";
 pub(super) fn boot() -> Boot {
     let mut buffer = [0_u8; STAT_BYTES_MAX];
     let id = text(BOOT_ID, &mut buffer).unwrap_or_default().to_owned();
-    Boot { id, time_namespace: inode("/proc/self/ns/time") }
+    Boot { id }
+}
+
+pub(super) fn time_namespace() -> u64 {
+    inode("/proc/self/ns/time")
 }
 
 pub(super) fn namespace() -> u64 {

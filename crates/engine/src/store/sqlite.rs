@@ -76,6 +76,10 @@ pub struct Sqlite {
     syncs: Option<Durability>,
     /// Pages in the log after the last commit of this connection.
     log_pages: Arc<AtomicU32>,
+    /// Whether looks leave their transaction open for the next one.
+    stays: bool,
+    /// How the store stands in a transaction that was left open.
+    standing: Option<State>,
 }
 
 impl Sqlite {
@@ -99,6 +103,8 @@ impl Sqlite {
             surroundings,
             syncs: None,
             log_pages,
+            stays: false,
+            standing: None,
         })
     }
 
@@ -125,6 +131,7 @@ impl Sqlite {
     /// Moves the log into the database when it has more than 256 pages: at the start and end of a
     /// session, and now and then in processes that stay. Never waits for anybody.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
+        self.go_on();
         self.follow_file()?;
         let log = self.path.with_file_name("store.db-wal");
         let bytes = std::fs::metadata(log).map_or(0, |data| data.len());
@@ -166,7 +173,7 @@ impl Sqlite {
     fn follow_file(&mut self) -> Result<(), Error> {
         if identity_of(&self.path)? != self.identity {
             (self.connection, self.identity) = connect(&self.path, &self.log_pages)?;
-            self.syncs = None;
+            (self.syncs, self.standing) = (None, None);
         }
         Ok(())
     }
@@ -185,6 +192,7 @@ impl Sqlite {
     /// What stands in the gate's protection: one writer's turn.
     fn turn(&mut self, patience: Duration) -> Result<(Held, Standing), Error> {
         let begun = Instant::now();
+        self.go_on();
         self.prepare();
         let held = self.gate.enter(patience)?;
         self.follow_file()?;
@@ -233,6 +241,14 @@ impl Sqlite {
                 self.roll_back();
                 fault::of_commit(&self.path, &error)
             })
+    }
+
+    /// Looks see what is new again.
+    fn go_on(&mut self) {
+        self.stays = false;
+        if self.standing.take().is_some() {
+            self.roll_back();
+        }
     }
 
     fn roll_back(&self) {
@@ -318,9 +334,18 @@ fn connect(path: &Path, pages: &Arc<AtomicU32>) -> Result<(Connection, (u64, u64
 
 impl Store for Sqlite {
     fn snapshot(&mut self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        self.follow_file()?;
-        let state = self.look("BEGIN")?.state;
+        let state = match self.standing.take() {
+            Some(state) => state,
+            None => {
+                self.follow_file()?;
+                self.look("BEGIN")?.state
+            }
+        };
         Ok(Box::new(Look { store: self, state }))
+    }
+
+    fn stay_at_this_moment(&mut self) {
+        self.stays = true;
     }
 
     fn begin(&mut self, patience: Duration) -> Result<Box<dyn Transaction + '_>, Error> {
@@ -448,7 +473,10 @@ impl Snapshot for Look<'_> {
 
 impl Drop for Look<'_> {
     fn drop(&mut self) {
-        self.store.roll_back();
+        match self.store.stays {
+            true => self.store.standing = Some(self.state.clone()),
+            false => self.store.roll_back(),
+        }
     }
 }
 

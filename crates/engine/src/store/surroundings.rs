@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use rustix::time::ClockId;
 
 use super::Error;
-use crate::clock::Reading;
+use crate::clock::{Reading, TimeNamespace};
 use crate::filesystem;
 use crate::place::test_hooks::TestHooks;
 use crate::process::Boot;
@@ -23,7 +23,7 @@ pub struct Surroundings {
     /// Changes with every start of the machine, and with nothing else.
     pub boot: String,
     /// Boot-time clocks of two time namespaces cannot be compared.
-    pub time_namespace: u64,
+    pub time_namespace: TimeNamespace,
     pub filesystem: filesystem::Kind,
     pub clock: Clock,
 }
@@ -99,7 +99,7 @@ impl Surroundings {
         }
         Ok(Self {
             boot: boot.id.clone(),
-            time_namespace: boot.time_namespace,
+            time_namespace: TimeNamespace::default(),
             filesystem,
             clock: Clock::Machine {
                 ahead_ms: i64::try_from(hooks.clock_advance_ms).unwrap_or(i64::MAX),
@@ -111,7 +111,7 @@ impl Surroundings {
     pub fn read(&self) -> Reading {
         Reading {
             boot: self.boot.clone(),
-            time_namespace: self.time_namespace,
+            time_namespace: self.time_namespace.clone(),
             wall_ms: self.clock.wall_ms(),
             boottime_ms: self.clock.boottime_ms(),
         }

@@ -30,7 +30,7 @@ impl Machine {
     fn in_boot(&self, boot: &str) -> Surroundings {
         Surroundings {
             boot: boot.to_owned(),
-            time_namespace: 1,
+            time_namespace: 1.into(),
             filesystem: filesystem::Kind::Local,
             clock: Clock::Hand(Arc::clone(&self.hand)),
         }
@@ -114,8 +114,10 @@ fn lesson_10_sleep_counts_and_a_reboot_never_goes_back() {
 fn another_time_namespace_is_refused() {
     let machine = Machine::new();
     let mut surroundings = machine.in_boot("one");
-    surroundings.time_namespace = 2;
+    surroundings.time_namespace = 2.into();
     let mut store = Sqlite::open_in(machine.folder.path(), surroundings).unwrap();
+    assert!(store.snapshot().is_ok(), "its clock is the same");
+    machine.hand.set(3 * HOUR, WALL);
     assert!(matches!(store.snapshot().map(|_| ()), Err(Error::TimeNamespace)));
     assert!(matches!(store.begin(PATIENCE).map(|_| ()), Err(Error::TimeNamespace)));
 }

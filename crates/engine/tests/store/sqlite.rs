@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use baton_core::event::Durability;
 use baton_engine::store::Store;
@@ -50,6 +51,25 @@ impl Fixture for InFolder {
 #[test]
 fn sqlite_conforms() {
     conformance::all(&InFolder::new());
+}
+
+#[test]
+fn looks_stay_at_one_moment_until_something_is_begun() {
+    let folder = InFolder::new();
+    let (mut one, mut other) = (folder.sqlite(), folder.sqlite());
+    one.stay_at_this_moment();
+    let seen = |store: &mut Sqlite| store.snapshot().unwrap().state().head.position.number;
+    let first = seen(&mut one);
+    write(&mut other, &[alias("a", "1")]).unwrap();
+    assert_eq!(seen(&mut one), first, "the moment of the first look");
+    assert_eq!(seen(&mut other), first + 1);
+    drop(one.begin(Duration::from_secs(5)).unwrap());
+    assert_eq!(seen(&mut one), first + 1, "what is new");
+    one.stay_at_this_moment();
+    assert_eq!(seen(&mut one), first + 1);
+    write(&mut other, &[alias("a", "2")]).unwrap();
+    write(&mut one, &[alias("a", "3")]).unwrap();
+    assert_eq!(seen(&mut one), first + 3, "a decision is made on what is there now");
 }
 
 #[test]
