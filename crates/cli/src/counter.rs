@@ -8,6 +8,7 @@ use std::cell::{RefCell, RefMut};
 use std::io::PipeReader;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use baton_core::context::Actor;
 use baton_engine::workspace::Workspace;
@@ -28,7 +29,7 @@ pub(crate) struct Counter {
     /// Told how long work goes on, while it does.
     hear: Box<dyn Fn(&str)>,
     /// Readable when nobody waits for the answer any more.
-    end: PipeReader,
+    end: Arc<PipeReader>,
 }
 
 /// What a command said.
@@ -50,7 +51,7 @@ impl Counter {
         workspace: Workspace,
         actor: Actor,
         cwd: PathBuf,
-        end: PipeReader,
+        end: Arc<PipeReader>,
         hear: Box<dyn Fn(&str)>,
     ) -> Self {
         let (workspace, said) = (RefCell::new(workspace), RefCell::default());
@@ -87,7 +88,7 @@ impl Counter {
     pub(crate) fn end_wanted(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+        poll(&mut [PollFd::new(&*self.end, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// Closed for good: the workspace goes back to whoever lent it.

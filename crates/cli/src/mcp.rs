@@ -45,7 +45,7 @@ pub(crate) fn serve(floor: Floor, input: File, output: File) -> Result<(), Probl
         .map_err(failed)?;
     let (ended, end) = watch::channel(false);
     let wire = Wire::open(input, output, ended).map_err(failed)?;
-    let server = Server::new(Arc::new(floor), end.clone());
+    let server = Server::new(Arc::new(floor), end.clone()).map_err(failed)?;
     runtime.block_on(async move {
         let served = async {
             // It fails only where the input ended before anything was asked.

@@ -6,6 +6,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use serde_json::{Value, json};
 
 use crate::harness::Scratch;
+use crate::hooks::hook_with;
 use crate::mcp::{Client, PATIENCE};
 
 /// A client's program: it runs the lines of a script one after the other, as its children.
@@ -100,6 +101,26 @@ fn codex_says_which_of_its_sessions_calls() {
     assert_eq!(code, "ambiguous_process", "{text}");
     assert!(text.contains("next: set BATON_SESSION"), "{text}");
     agent.good("status", &json!({}));
+    agent.close();
+}
+
+#[test]
+fn who_acted_last_is_proven_at_every_act() {
+    let scratch = Scratch::workspace();
+    let mut agent = Client::of(&mut program(&scratch, "codex", "$BATON mcp"));
+    agent.initialize("2025-06-18");
+    agent.meta = json!({ "x-codex-turn-metadata": { "session_id": "one", "turn_id": 1 } });
+    for path in ["src/a.rs", "src/b.rs"] {
+        agent.good("claim", &json!({ "resources": [path] }));
+    }
+    let end = json!({ "hook_event_name": "SessionEnd", "session_id": "one",
+        "cwd": scratch.root(), "reason": "clear" });
+    hook_with(&scratch, "codex", end.to_string().as_bytes(), &[]);
+    assert!(sessions(&scratch).is_empty());
+    // It comes back, and is not told of an end that its client knows about.
+    agent.good("claim", &json!({ "resources": ["src/c.rs"] }));
+    let all = sessions(&scratch);
+    assert_eq!((all.len(), &all[0]["claims"]), (1, &json!(3)), "{all:?}");
     agent.close();
 }
 

@@ -8,7 +8,7 @@ use std::io::PipeReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_core::context::Actor;
@@ -49,10 +49,12 @@ struct Kept {
     asked: PathBuf,
     folder: PathBuf,
     workspace: Workspace,
+    /// Who acted last, by what its call said.
+    last: Option<(Caller, Actor)>,
 }
 
 /// Who calls, as the call says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// The client and its own id of the session.
     pub(crate) session: Option<(String, String)>,
@@ -66,8 +68,10 @@ pub(super) struct Order {
     pub(super) folder: Option<PathBuf>,
     /// Whether it changes something, and so needs a session.
     pub(super) acts: bool,
+    /// Whether who acted last may be taken for the caller; then a refusal may be its session's end.
+    pub(super) remembers: bool,
     pub(super) steps: Vec<Step>,
-    pub(super) end: PipeReader,
+    pub(super) end: Arc<PipeReader>,
     pub(super) hear: Box<dyn Fn(&str)>,
     /// How long it waits for its turn at the store.
     pub(super) patience: Duration,
@@ -108,14 +112,14 @@ impl Floor {
             Err(problem) => return Served { problem: Some(problem), ..Served::default() },
         };
         kept.workspace.patience = order.patience;
-        let actor = match self.who(&mut kept.workspace, &order.caller, order.acts) {
+        let actor = match self.who(&mut kept, &order) {
             Ok(actor) => actor,
             Err(failure) => {
                 self.keep(kept);
                 return Served { problem: Some(failure.into()), ..Served::default() };
             }
         };
-        let Kept { asked, folder, workspace } = kept;
+        let Kept { asked, folder, workspace, last } = kept;
         let Order { steps, acts, end, hear, .. } = order;
         let counter = Rc::new(Counter::new(workspace, actor, folder, end, hear));
         let common = Common { counter: Some(Rc::clone(&counter)), ..Common::default() };
@@ -128,43 +132,56 @@ impl Floor {
         // A store that did not answer is opened anew by the next call.
         if served.problem.as_ref().is_none_or(|problem| problem.exit != 4) {
             served.said.text.push_str(&news(&mut workspace, &actor, acts));
-            self.keep(Kept { asked, folder, workspace });
+            self.keep(Kept { asked, folder, workspace, last });
         }
         served
     }
 
-    fn who(
-        &self,
-        workspace: &mut Workspace,
-        caller: &Caller,
-        acts: bool,
-    ) -> Result<Actor, Failure> {
+    fn who(&self, kept: &mut Kept, order: &Order) -> Result<Actor, Failure> {
         // From inside a sandbox it is that session, whatever the call says.
         if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
-            return whoami::actor(workspace, &self.hints);
+            return whoami::actor(&mut kept.workspace, &self.hints);
         }
-        let parent = {
-            let mut known = locked(&self.parent);
-            match known.as_ref().filter(|parent| parent.is_there()) {
-                Some(parent) => parent.clone(),
-                None => known.insert(Parent::look(workspace)).clone(),
-            }
-        };
-        let session = caller.session.as_ref();
+        if let Some(actor) = self.remembered(kept, order) {
+            return Ok(actor);
+        }
+        let Kept { workspace, last, .. } = kept;
+        let parent = self.parent(workspace);
+        let session = order.caller.session.as_ref();
         let call = served::Call {
             credential: self.hints.credential.as_deref().or(self.hints.environment.as_deref()),
             session: session.map(|(client, id)| (client.as_str(), id.as_str())),
-            name: caller.name.as_deref(),
+            name: order.caller.name.as_deref(),
         };
-        match acts {
-            true => served::find_to_act(workspace, &parent, &call),
-            false => match served::find(workspace, &parent, &call) {
-                // Who cannot be told from another may read as nobody in particular.
-                Err(Failure::Refused(_) | Failure::SeveralAgents { .. }) => {
-                    Ok(Actor { tree: Some(workspace.tree.clone()), ..Actor::default() })
-                }
-                found => found,
-            },
+        if order.acts {
+            *last = None;
+            let actor = served::find_to_act(workspace, &parent, &call)?;
+            if served::is_certain(&actor, &parent, &call) {
+                *last = Some((order.caller.clone(), actor.clone()));
+            }
+            return Ok(actor);
+        }
+        match served::find(workspace, &parent, &call) {
+            // Who cannot be told from another may read as nobody in particular.
+            Err(Failure::Refused(_) | Failure::SeveralAgents { .. }) => {
+                Ok(Actor { tree: Some(workspace.tree.clone()), ..Actor::default() })
+            }
+            found => found,
+        }
+    }
+
+    /// Who acted last, when the same is said again and the same process stands behind it.
+    fn remembered(&self, kept: &Kept, order: &Order) -> Option<Actor> {
+        let (caller, actor) = kept.last.as_ref().filter(|_| order.acts && order.remembers)?;
+        let same_parent = || locked(&self.parent).as_ref().is_some_and(Parent::is_there);
+        (*caller == order.caller && same_parent()).then(|| actor.clone())
+    }
+
+    fn parent(&self, workspace: &Workspace) -> Parent {
+        let mut known = locked(&self.parent);
+        match known.as_ref().filter(|parent| parent.is_there()) {
+            Some(parent) => parent.clone(),
+            None => known.insert(Parent::look(workspace)).clone(),
         }
     }
 
@@ -186,7 +203,7 @@ impl Floor {
         let address = user_config::address_for(&place)?;
         let workspace = Workspace::open_at(place, address.as_deref())?;
         known::remember(&workspace.place);
-        Ok(Kept { asked, folder, workspace })
+        Ok(Kept { asked, folder, workspace, last: None })
     }
 
     /// The workspace that is meant, and where paths begin in it.

@@ -4,7 +4,7 @@
 //! the structured part: every word stands in both. A refusal is an answer that says so
 //! (`isError`); errors of the protocol are for requests that reach no tool at all.
 
-use std::io::PipeWriter;
+use std::io::{PipeReader, PipeWriter};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,39 +37,42 @@ task_update done. A refusal says who, until when and why, and what to do next.";
 const DOCUMENT_BYTES_MAX: usize = 4_000;
 /// How long others may be at the store before a brief call goes to a thread of its own.
 const MOMENT: Duration = Duration::from_millis(20);
+/// What a brief call may be told that a second try may not: others were at the store, or the
+/// session of whoever acted last is not the caller's any more.
+const AGAIN: &[&str] =
+    &["busy", "no_session", "unknown_session", "bad_credential", "session_ended"];
 
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     floor: Arc<Floor>,
     /// True once the client has closed its end.
     end: watch::Receiver<bool>,
+    /// For brief calls: nobody can end them early, and nobody needs to.
+    never: (Arc<PipeReader>, Arc<PipeWriter>),
 }
 
 impl Server {
-    pub(super) fn new(floor: Arc<Floor>, end: watch::Receiver<bool>) -> Self {
-        Self { floor, end }
+    pub(super) fn new(floor: Arc<Floor>, end: watch::Receiver<bool>) -> std::io::Result<Self> {
+        let (reader, writer) = std::io::pipe()?;
+        Ok(Self { floor, end, never: (Arc::new(reader), Arc::new(writer)) })
     }
 
     /// Serves a brief call where it arrived: handing it to another thread and back would take as
-    /// long as the call itself. Nothing when others are at the store for more than a moment.
-    fn serve_at_once(
-        &self,
-        meant: Meant,
-        context: &RequestContext<RoleServer>,
-    ) -> std::io::Result<Option<Served>> {
-        // Nobody can end it early, and nobody needs to.
-        let (end, _open) = std::io::pipe()?;
+    /// long as the call itself. Nothing when others are at the store for more than a moment, or
+    /// when who acted last is not who calls.
+    fn serve_at_once(&self, meant: Meant, context: &RequestContext<RoleServer>) -> Option<Served> {
         let served = self.floor.serve(Order {
             caller: caller(context),
             folder: meant.folder,
             acts: meant.acts,
+            remembers: true,
             steps: meant.steps,
-            end,
+            end: Arc::clone(&self.never.0),
             hear: Box::new(|_| {}),
             patience: MOMENT,
         });
-        let busy = served.problem.as_ref().is_some_and(|problem| problem.code == "busy");
-        Ok((!busy).then_some(served))
+        let code = served.problem.as_ref().map_or("", |problem| problem.code);
+        (!AGAIN.contains(&code)).then_some(served)
     }
 
     /// Serves a call in a thread of its own, telling how it goes on, until it is done. A client
@@ -85,8 +88,8 @@ impl Server {
         let mut call = tokio::task::spawn_blocking(move || {
             let Meant { steps, acts, folder, .. } = meant;
             let hear = Box::new(move |text: &str| drop(sender.send(text.to_owned())));
-            let (end, patience) = (reader, PATIENCE);
-            floor.serve(Order { caller, folder, acts, steps, end, hear, patience })
+            let (end, patience, remembers) = (Arc::new(reader), PATIENCE, false);
+            floor.serve(Order { caller, folder, acts, remembers, steps, end, hear, patience })
         });
         let mut writer: Option<PipeWriter> = Some(writer);
         let mut told = 0.0;
@@ -233,9 +236,8 @@ impl ServerHandler for Server {
                 return Ok(self.serve(meant, &context).await);
             }
             match self.serve_at_once(meant, &context) {
-                Ok(Some(served)) => Ok(served),
-                Ok(None) => Ok(self.serve(requests::read(tool, given)?, &context).await),
-                Err(error) => Ok(defect(&error.to_string())),
+                Some(served) => Ok(served),
+                None => Ok(self.serve(requests::read(tool, given)?, &context).await),
             }
         };
         let refused = |problem| Served { problem: Some(problem), ..Served::default() };

@@ -84,25 +84,36 @@ pub fn find(workspace: &mut Workspace, parent: &Parent, call: &Call<'_>) -> Resu
         actor.proof = proof;
         return Ok(actor);
     }
-    let clients = match (call.session, &parent.environment) {
-        (Some((client, id)), _) => vec![client_alias(client, id)],
-        (None, Err(clients)) => {
-            return Err(Failure::SeveralAgents { clients: clients.clone() });
-        }
-        (None, Ok(Some((client, id)))) => vec![client_alias(client, id)],
-        (None, Ok(None)) => Vec::new(),
+    let keys = keys(parent, call)?;
+    if let Some((session, key)) = by_alias(workspace, &keys, parent.pid)? {
+        actor.session = Some(session);
+        actor.proof = Proof::Alias(key);
+    }
+    Ok(actor)
+}
+
+/// Names under which the caller's session may be known, the one that counts most first.
+fn keys(parent: &Parent, call: &Call<'_>) -> Result<Vec<String>, Failure> {
+    let client = match (call.session, &parent.environment) {
+        (Some((client, id)), _) => Some(client_alias(client, id)),
+        (None, Err(clients)) => return Err(Failure::SeveralAgents { clients: clients.clone() }),
+        (None, Ok(Some((client, id)))) => Some(client_alias(client, id)),
+        (None, Ok(None)) => None,
     };
     // A client that names its session means that one, and no other of the same process.
     let processes = match call.session {
         Some(_) => [].iter(),
         None => parent.processes.iter(),
     };
-    let keys: Vec<String> = clients.into_iter().chain(processes.map(Process::alias_key)).collect();
-    if let Some((session, key)) = by_alias(workspace, &keys, parent.pid)? {
-        actor.session = Some(session);
-        actor.proof = Proof::Alias(key);
-    }
-    Ok(actor)
+    Ok(client.into_iter().chain(processes.map(Process::alias_key)).collect())
+}
+
+/// Whether the same call is the same session's until a rule says otherwise: it was found under the
+/// name that counts most, and every act proves that this name still means it.
+pub fn is_certain(actor: &Actor, parent: &Parent, call: &Call<'_>) -> bool {
+    let Proof::Alias(found) = &actor.proof else { return false };
+    let first = || keys(parent, call).ok()?.into_iter().next();
+    call.credential.is_none() && first().as_ref() == Some(found)
 }
 
 /// The caller's session, which is begun if it has none: an agent is under the protocol from its
