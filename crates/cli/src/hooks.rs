@@ -46,6 +46,15 @@ impl Client {
         }
     }
 
+    /// Whether it shows our question to somebody who sits at it. Only Claude asks, and not when it
+    /// runs without a user: then its "ask" is a "no" that nobody hears of.
+    pub(crate) fn asks_its_user(self) -> bool {
+        let says = |name: &str| std::env::var(name).unwrap_or_default();
+        self == Self::Claude
+            && says("CLAUDE_CODE_SESSION_ATTENDED") != "0"
+            && !says("CLAUDE_CODE_ENTRYPOINT").starts_with("sdk")
+    }
+
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|client| client.name() == name)
     }

@@ -9,7 +9,7 @@ use baton_core::notices::{News, Notice};
 use baton_core::task::Move;
 
 use crate::commands::handoff;
-use crate::render::{self, Paint, paint, shown};
+use crate::render::{self, Paint, paint, quoted, shown};
 use crate::words::changes_words;
 
 /// Files that one sentence names.
@@ -28,10 +28,10 @@ pub(crate) fn notices_words(notices: &[Notice], colour: bool) -> String {
 fn sentence(news: &News) -> String {
     match news {
         News::Asked { by, resources, why } => format!(
-            "{} asks you to let go of {}, saying: \"{}\"",
+            "{} asks you to let go of {}, saying: {}",
             render::holder(by),
             render::resources(resources),
-            shown(why)
+            quoted(why)
         ),
         News::Lost { resources, to, why, .. } => {
             let now = match to {
@@ -42,21 +42,21 @@ fn sentence(news: &News) -> String {
             format!("you no longer hold {what}: {}{now}", shown(why))
         }
         News::Offered { handoff, task, title, by, until } => format!(
-            "{} offers you {task} \"{}\" until {}: baton handoff show {handoff}",
+            "{} offers you {task} {} until {}: baton handoff show {handoff}",
             shown(&by.name),
-            shown(title),
+            quoted(title),
             render::until(*until)
         ),
         News::OfferEnded { handoff, task, title, end, still_open } => {
             let open = if *still_open { "; others may still take it" } else { "" };
             let how = handoff::ended_words(end);
-            format!("your offer {handoff} of {task} \"{}\" {how}{open}", shown(title))
+            format!("your offer {handoff} of {task} {} {how}{open}", quoted(title))
         }
         News::TaskMoved { task, title, how, by, why, state, attempt, max_attempts, token } => {
             let by = by.as_ref().map(|by| format!(" by {}", shown(&by.name))).unwrap_or_default();
             let said = match why.is_empty() {
                 true => String::new(),
-                false => format!(", saying: \"{}\"", shown(why)),
+                false => format!(", saying: {}", quoted(why)),
             };
             let now = match token {
                 Some(token) => {
@@ -71,23 +71,23 @@ fn sentence(news: &News) -> String {
                 Move::Answered => "goes on",
                 _ => "moved",
             };
-            format!("{task} \"{}\" {how}{by}{said}; {now}", shown(title))
+            format!("{task} {} {how}{by}{said}; {now}", quoted(title))
         }
         News::Suggested { suggestion, by, path, why } => format!(
-            "{} suggests a change to {}, saying: \"{}\"; baton suggestion show {suggestion}",
+            "{} suggests a change to {}, saying: {}; baton suggestion show {suggestion}",
             shown(&by.name),
             shown(&path.to_string()),
-            shown(why)
+            quoted(why)
         ),
         News::SuggestionAnswered { suggestion, path, by, applied, why } => {
             let verb = if *applied { "applied" } else { "declined" };
-            let why = why.as_deref().map(|why| format!(": \"{}\"", shown(why)));
+            let why = why.as_deref().map(|why| format!(": {}", quoted(why)));
             let (name, path) = (shown(&by.name), shown(&path.to_string()));
             format!("{name} {verb} {suggestion} for {path}{}", why.unwrap_or_default())
         }
         News::Joined { task, title, why } => format!(
-            "{task} \"{}\", which you divided, can go on: {}; baton task results {task}",
-            shown(title),
+            "{task} {}, which you divided, can go on: {}; baton task results {task}",
+            quoted(title),
             shown(why)
         ),
         _ => another(news),
@@ -97,9 +97,9 @@ fn sentence(news: &News) -> String {
 fn another(news: &News) -> String {
     match news {
         News::GateDecided { gate, on, outcome, why } => {
-            let why = why.as_ref().map(|why| format!(", saying: \"{}\"", shown(why)));
-            let (on, why) = (shown(on), why.unwrap_or_default());
-            format!("{gate}, which you asked about \"{on}\", is {}{why}", outcome.name())
+            let why = why.as_ref().map(|why| format!(", saying: {}", quoted(why)));
+            let (on, why) = (quoted(on), why.unwrap_or_default());
+            format!("{gate}, which you asked about {on}, is {}{why}", outcome.name())
         }
         News::LandingOver { landing, branch, target, state, reason } => {
             let why = reason.as_ref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
@@ -119,7 +119,7 @@ fn another(news: &News) -> String {
             format!("you keep the interface {name} now: {by} gave it to you")
         }
         News::ReviewOver { task, title, why } => {
-            format!("{task} \"{}\" need not be reviewed now: {}", shown(title), shown(why))
+            format!("{task} {} need not be reviewed now: {}", quoted(title), shown(why))
         }
         News::Conflict { a, b, files, findings, first } => {
             let named = files.iter().take(FILES_NAMED_MAX).map(|file| shown(file));

@@ -62,6 +62,11 @@ pub(crate) fn shown(text: &str) -> String {
     safe
 }
 
+/// A short text of an agent in quotation marks, which nothing in it can close.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", shown(text).replace('"', "\\\""))
+}
+
 /// A whole text of an agent: as `shown`, but over as many lines as it has, and never shortened.
 pub(crate) use baton_engine::escape::lines as shown_lines;
 

@@ -10,7 +10,7 @@ use baton_engine::failure::Failure;
 use baton_engine::store;
 use serde_json::{Value, json};
 
-use crate::render::{self, resources, shown};
+use crate::render::{self, quoted, resources, shown};
 
 mod commits;
 mod deploys;
@@ -443,7 +443,7 @@ pub(crate) fn held_sentence(held: &Held) -> String {
         None => ", which is another tool, through a lock file".to_owned(),
     };
     match &held.reason {
-        Some(reason) => format!("{verb}{until}, because: {}", shown(reason)),
+        Some(reason) => format!("{verb}{until}, because: {}", quoted(reason)),
         None => format!("{verb}{until}"),
     }
 }

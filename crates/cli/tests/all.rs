@@ -45,6 +45,8 @@ mod hook_turns;
 #[cfg(test)]
 mod hooks;
 #[cfg(test)]
+mod human_zones;
+#[cfg(test)]
 mod import;
 #[cfg(test)]
 mod init;

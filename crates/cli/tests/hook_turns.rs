@@ -280,33 +280,6 @@ fn a_commit_around_the_git_door_is_found_afterwards_and_a_merge_accuses_nobody()
 }
 
 #[test]
-fn where_a_client_cannot_ask_a_person_is_asked_by_a_gate() {
-    let scratch = Scratch::with_policy("[[zone]]\npaths = [\"legal/\"]\npolicy = \"human\"\n");
-    scratch.write("legal/terms.md", "old\n");
-    let (bob, claude) = (bob(&scratch), ann(&scratch));
-    let why = denied(&bob.write("legal/terms.md", "new")).expect("a person decides");
-    assert!(why.contains("a person is asked about legal/terms.md now (g1)"), "{why}");
-    let again = denied(&bob.write("legal/terms.md", "new")).expect("still");
-    assert!(again.contains("(g1)"), "one gate: {again}");
-    // Claude asks its own user, and no gate is needed.
-    let asks = claude.write("legal/terms.md", "new").json();
-    assert_eq!(asks["hookSpecificOutput"]["permissionDecision"], "ask", "{asks}");
-    let gates = scratch.baton(&["gate", "list", "--json"]).ok().json();
-    assert_eq!(gates["gates"].as_array().unwrap().len(), 1, "{gates}");
-    let token = crate::reviews::person_token(&scratch);
-    let mut approve = scratch.command(&["gate", "approve", "g1", "--why", "the new wording"]);
-    approve.env("BATON_PERSON_TOKEN_FILE", &token);
-    Said::from(approve.output().unwrap()).ok();
-    let told = bob.tells(json!({ "hook_event_name": "BeforeAgent", "prompt": "go on" }));
-    assert!(told.out.contains("g1") && told.out.contains("is approved"), "{told:?}");
-    assert_eq!(denied(&bob.write("legal/terms.md", "new")), None);
-    let claims = scratch.baton(&["claims"]).ok().out;
-    assert!(claims.contains("legal/terms.md"), "{claims}");
-    // It is for this session and this file.
-    assert!(denied(&bob.write("legal/other.md", "new")).is_some());
-}
-
-#[test]
 fn lesson_8_a_long_tool_call_keeps_its_lease() {
     let scratch = Scratch::workspace();
     let ann = ann(&scratch);

@@ -235,3 +235,48 @@ fn nothing_but_protocol_is_on_standard_output() {
     std::io::Read::read_to_string(&mut client.child.stderr.take().unwrap(), &mut errors).unwrap();
     assert_eq!(errors, "", "and silence on standard error");
 }
+
+#[test]
+fn who_comes_back_after_a_sudden_end_is_alive() {
+    let scratch = Scratch::workspace();
+    let payload = |name: &str, payload: Value| {
+        let mut payload = payload;
+        payload["session_id"] = json!("abc");
+        payload["cwd"] = json!(scratch.root());
+        std::fs::write(scratch.path(name), payload.to_string()).unwrap();
+    };
+    payload("start", json!({ "hook_event_name": "SessionStart", "source": "startup" }));
+    payload("resume", json!({ "hook_event_name": "SessionStart", "source": "resume" }));
+    let write = json!({ "file_path": scratch.root().join("src/a.rs"), "content": "x" });
+    payload(
+        "edit",
+        json!({ "hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": write }),
+    );
+    // It ends without a word.
+    let lines = "$BATON hook gemini < ../start > ../begun\n$BATON hook gemini < ../edit";
+    assert!(program(&scratch, "gemini", lines).status().unwrap().success());
+    // And comes back as another process, which is there while the other looks.
+    let eve = scratch.session("eve");
+    let lines = format!(
+        "$BATON hook gemini < ../resume > ../begun\n\
+         $BATON hook gemini < ../edit > ../edited\n\
+         $BATON --session {eve} claim src/a.rs > ../taken 2>&1"
+    );
+    assert!(program(&scratch, "gemini", &lines).status().unwrap().success());
+    let taken = std::fs::read_to_string(scratch.path("taken")).unwrap();
+    assert!(taken.starts_with("refused: src/a.rs is held by"), "{taken}");
+    assert_eq!(sessions(&scratch).len(), 2);
+}
+
+#[test]
+fn s19_what_everybody_can_read_of_a_clients_session_is_not_enough_to_be_it() {
+    let scratch = Scratch::workspace();
+    let start = json!({ "hook_event_name": "SessionStart", "source": "startup",
+        "session_id": "a-secret-of-the-client", "cwd": scratch.root() });
+    hook_with(&scratch, "claude", start.to_string().as_bytes(), &[]).ok();
+    for words in [&["journal", "--json"][..], &["session", "list", "--json"], &["status", "--json"]]
+    {
+        let said = scratch.baton(words).ok().out;
+        assert!(!said.contains("a-secret-of-the-client"), "{said}");
+    }
+}

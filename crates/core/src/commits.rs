@@ -12,6 +12,7 @@ use crate::claim::{self, Claim, Holder, Leftover, Mode};
 use crate::claims::letting_go::{self, Which};
 use crate::context::Context;
 use crate::event::Event;
+use crate::gates::edits;
 use crate::id::{ClaimId, TaskId, Token, TreeId};
 use crate::notices::Notice;
 use crate::refusal::{Class, Refusal};
@@ -320,6 +321,10 @@ pub fn judge(view: &dyn View, request: &Request, context: &Context) -> Result<Pe
         .chain(named.iter().map(|(_, path)| Deed::Write(path)))
         .collect::<Vec<_>>();
     roles::admit(view, &caller.session, &deeds, context)?;
+    let paths = named.iter().map(|(_, path)| path);
+    if let Some(path) = edits::first_unasked(view, paths, context)? {
+        return Err(Refusal::NeedsPerson { what: format!("committing {path}") });
+    }
     let (token, task) = credentials(&caller, &claims, &tasks, &named, context);
     Ok(Permit { holder: caller.holder(context), task, token, foreign })
 }

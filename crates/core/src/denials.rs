@@ -63,6 +63,8 @@ pub enum Why {
     Stale,
     /// In its zone a claim comes first.
     ClaimFirst,
+    /// In its zone a person says yes first.
+    NeedsPerson,
     /// In its zone lines are only added at the end.
     AppendOnly,
     /// It belongs to git or to Baton.
@@ -282,7 +284,7 @@ pub fn of_refusal(deed: Deed, subject: &str, refusal: &Refusal) -> Option<Refuse
 /// person is asked about it, and that is in the journal.
 pub fn of_findings(deed: Deed, findings: &[Finding]) -> Vec<Refused> {
     let mut refused: Vec<Refused> = Vec::new();
-    for finding in findings.iter().filter(|finding| finding.verdict == Verdict::Deny) {
+    for finding in findings.iter().filter(|finding| finding.verdict >= Verdict::Ask) {
         let path = finding.resource.to_string();
         let one = match (finding.because, &finding.role) {
             (Because::Role, Some(role)) => Refused::by_role(deed, role),
@@ -291,6 +293,9 @@ pub fn of_findings(deed: Deed, findings: &[Finding]) -> Vec<Refused> {
                 Refused::new(deed, Why::Held, vec![Thing { what: path, holder }])
             }
             (Because::ClaimFirst, _) => Refused::new(deed, Why::ClaimFirst, vec![Thing::new(path)]),
+            (Because::NeedsPerson, _) => {
+                Refused::new(deed, Why::NeedsPerson, vec![Thing::new(path)])
+            }
             _ => continue,
         };
         match refused.iter_mut().find(|all| all.why == one.why && all.role == one.role) {

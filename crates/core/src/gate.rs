@@ -153,6 +153,12 @@ pub struct Decision {
     pub commit: Option<String>,
 }
 
+impl Decision {
+    pub fn approves(&self) -> bool {
+        self.outcome == Outcome::Approved
+    }
+}
+
 /// What Baton saw when it last looked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checked {

@@ -38,6 +38,8 @@ pub const GRACE: Span = Span::minutes(10);
 pub const TEXT_BYTES_MAX: usize = 64;
 /// Secrets that prove one session: every return of its client makes one, older ones go.
 const SECRETS_MAX: usize = 4;
+/// Of the hash of a client's id: so many that no two ids share them.
+const FINGERPRINT_CHARACTERS: usize = 32;
 const CLAIMS_MAX: u32 = 100_000;
 
 pub const BY_LIFE: Index = "session.life";
@@ -76,7 +78,7 @@ pub struct Session {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The client's own id of it, the latest it gave. A process that starts with the credential of
+    /// The fingerprint of the client's own id of it, the latest it gave. A process that starts with the credential of
     /// a session that has one already is another agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_session: Option<String>,
@@ -216,7 +218,8 @@ pub fn start(
         known.calls.retain(|call| !gone(call));
         known.process = request.process.clone().or(known.process);
         known.role = giving::for_known(view, known.role, request.role.as_deref(), context)?;
-        known.client_session = request.client_session.clone().or(known.client_session);
+        let said = request.client_session.as_deref().map(fingerprint);
+        known.client_session = said.or(known.client_session);
         known.secret_hashes.push(request.secret_hash.clone());
         let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
         known.secret_hashes.drain(..surplus);
@@ -232,7 +235,7 @@ pub fn start(
         session: SessionId::fresh(&context.fresh, 0),
         name: naming::free_name(view, request.name.as_deref(), context)?,
         client: request.client.clone(),
-        client_session: request.client_session.clone(),
+        client_session: request.client_session.as_deref().map(fingerprint),
         role: giving::for_new(view, request.role.as_deref(), request.starter.as_deref())?,
         person: context.actor.person && request.client.is_none(),
         tree: request.tree.clone(),
@@ -337,7 +340,16 @@ fn known_session(
 
 /// The key of the alias record of a client's own session id.
 pub fn client_alias(client: &str, id: &str) -> String {
-    format!("client:{client}:{id}")
+    format!("client:{client}:{}", fingerprint(id))
+}
+
+/// Whoever says a client's id is taken for its session, so what everybody can read of it in lists
+/// and in the journal must not be enough to say it (S19).
+fn fingerprint(id: &str) -> String {
+    let hash = blake3::derive_key("baton 2026-11 id of a client's session", id.as_bytes());
+    let mut text = blake3::Hash::from_bytes(hash).to_hex().to_string();
+    text.truncate(FINGERPRINT_CHARACTERS);
+    text
 }
 
 /// Binds the client's id, unless it is bound as it should be.
@@ -366,13 +378,14 @@ pub fn bind(
 ) -> Result<(Vec<Event>, bool), Refusal> {
     validate_text("client session id", Some(id))?;
     let Caller { mut session, .. } = Caller::read(view, context)?;
+    let said = fingerprint(id);
     let fits = session.client.as_deref().is_none_or(|known| known == client)
-        && session.client_session.as_deref().is_none_or(|known| known == id);
+        && session.client_session.as_ref().is_none_or(|known| *known == said);
     if !fits {
         return Ok((Vec::new(), false));
     }
     session.client = Some(client.to_owned());
-    session.client_session = Some(id.to_owned());
+    session.client_session = Some(said);
     session.process = process.cloned().or(session.process);
     let mut events = vec![Event::SessionResumed { session: session.clone() }];
     events.extend(client_bound(view, Some(client_alias(client, id)), &session)?);

@@ -111,6 +111,7 @@ fn reason(denial: &Denial) -> String {
         (Why::Held, None) => ", which another held".to_owned(),
         (Why::Stale, _) => ", which another changed since it was read".to_owned(),
         (Why::ClaimFirst, _) => ", where a claim comes first".to_owned(),
+        (Why::NeedsPerson, _) => ", which is for a person to approve".to_owned(),
         (Why::AppendOnly, _) => ", where lines are only added at the end".to_owned(),
         (Why::GitDir, _) => ", which belongs to git or to Baton".to_owned(),
         (Why::Role, _) => format!(": the role {role} does not do that"),

@@ -245,6 +245,22 @@ fn bind_as(
     }
 }
 
+/// A client may come back in another process, after one that ended without a word: its session is
+/// that process's now, or it would count as dead while it works.
+pub fn came_back(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    actor: &Actor,
+) -> Result<(), Failure> {
+    let Some(process) = process(workspace, visitor.client) else { return Ok(()) };
+    let key = client_alias(visitor.client, visitor.id);
+    let elsewhere = |session: Session| session.process.as_ref() != Some(&process);
+    if known(workspace, &key)?.is_some_and(elsewhere) {
+        bind_as(workspace, visitor, actor.clone(), Some(&process))?;
+    }
+    Ok(())
+}
+
 /// The client acted through a server of its own before any hook was called: the session of its
 /// process, which has no id of the client's yet, is this one.
 fn adopt(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Actor>, Failure> {

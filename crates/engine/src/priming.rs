@@ -27,9 +27,9 @@ use crate::workspace::Workspace;
 
 /// What a primer looks at, of each kind.
 const TASKS_MAX: usize = 5;
-const CLAIMS_MAX: usize = 20;
+const CLAIMS_MAX: usize = 500;
 const OTHERS_MAX: usize = 500;
-const NOTES_MAX: u32 = 6;
+const NOTES_MAX: u32 = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Primer {

@@ -18,7 +18,7 @@ use baton_engine::{api, listing};
 use crate::counter::{Counter, tell};
 use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
-use crate::render::{self, Paint, paint, shown, table};
+use crate::render::{self, Paint, paint, quoted, shown, table};
 use crate::words::{held_next, held_sentence, role_next, role_sentence};
 
 pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
@@ -310,7 +310,7 @@ fn story_words(story: &Story, colour: bool) -> String {
         None => format!("{path}: nobody holds it now.\n"),
         Some(claim) => {
             let because = match &claim.reason {
-                Some(reason) => format!(", because: {}", shown(reason)),
+                Some(reason) => format!(", because: {}", quoted(reason)),
                 None => String::new(),
             };
             let holder = paint(&render::holder(&claim.holder), Paint::Bold, colour);
@@ -358,7 +358,7 @@ fn chapter_words(chapter: &Chapter, path: &baton_core::resource::Resource) -> St
             };
             let shared = if *mode == Mode::Shared { " to share" } else { "" };
             let because = match reason {
-                Some(reason) => format!(", because: {}", shown(reason)),
+                Some(reason) => format!(", because: {}", quoted(reason)),
                 None => String::new(),
             };
             format!("{who} claimed it{shared}{agent}{}{because}", through(resources))

@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use baton_core::check::Finding;
+use baton_core::check::{Because, Finding};
 use baton_core::context::Actor;
 use baton_engine::doors::{self, git, git::Staged};
 use baton_engine::failure::Failure;
@@ -21,10 +21,12 @@ use baton_engine::workspace::Workspace;
 
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints, remark};
+use crate::render::shown;
 use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence};
 
 /// A commit may touch hundreds of held files; the first few say enough.
 const SHOWN_MAX: usize = 5;
+const ASK_A_PERSON: &str = "leave it out of the commit, and ask a person to approve or commit it";
 /// Git names every ref of a transaction; one that moves more than this is no commit.
 const INPUT_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -141,6 +143,7 @@ fn answer(staged: &Staged) -> ExitCode {
     remark(&sentences("refused", &staged.denied));
     let next = staged.denied.iter().find_map(|finding| match &finding.role {
         Some(refused) => Some(role_next(refused).to_owned()),
+        None if finding.because == Because::NeedsPerson => Some(ASK_A_PERSON.to_owned()),
         None => finding.held.first().map(held_next),
     });
     remark(&format!("next: {}", next.unwrap_or_else(|| "baton status".to_owned())));
@@ -151,6 +154,10 @@ fn sentences(label: &str, findings: &[Finding]) -> String {
     let mut text = String::new();
     let sentence = |finding: &Finding| match &finding.role {
         Some(refused) => Some(role_sentence(refused)),
+        None if finding.because == Because::NeedsPerson => {
+            let path = shown(&finding.resource.to_string());
+            Some(format!("{path} is for a person to approve, and nobody has"))
+        }
         None => finding.held.first().map(held_sentence),
     };
     for (index, sentence) in findings.iter().filter_map(sentence).take(SHOWN_MAX).enumerate() {

@@ -13,7 +13,7 @@ use baton_core::check::Verdict;
 use baton_core::context::Actor;
 use baton_core::time::Span;
 use baton_core::trees;
-use baton_engine::doors::edit::{Target, edit};
+use baton_engine::doors::edit::{Judged, Target, edit};
 use baton_engine::doors::{self, Admitted, Visitor, after, asking, list, reads, shell, stop, turn};
 use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
@@ -146,6 +146,9 @@ fn serve(
         Event::SessionEnd => door.session_end(&visitor),
         _ => {
             let Admitted { actor, has_role, .. } = admit(door.workspace, &visitor)?;
+            if payload.event == Event::Prompt && visitor.agent.is_none() && !launched(&actor) {
+                doors::came_back(door.workspace, &visitor, &actor)?;
+            }
             door.has_role = has_role;
             let answer = door.act(&visitor, &actor)?;
             Ok(door.heard(&actor, answer))
@@ -205,6 +208,9 @@ impl Door<'_> {
                 let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
                 reads::remember(self.workspace, actor, &self.payload.cwd, &paths);
                 after::edited(self.workspace, actor, &self.payload.cwd, targets);
+                if self.payload.client.asks_its_user() {
+                    asking::edited(self.workspace, actor, &self.payload.cwd, targets)?;
+                }
                 interfaces::edited(self.workspace, actor, &self.payload.cwd, &paths)?;
                 Ok(Answer::Silent)
             }
@@ -247,16 +253,24 @@ impl Door<'_> {
             return Ok(Answer::Silent);
         }
         let mut judged = edit(self.workspace, actor, &self.payload.cwd, targets)?;
-        // Claude asks its user at once; for the others a person decides at a gate.
-        if judged.verdict == Verdict::Ask && self.payload.client != Client::Claude {
-            let cwd = &self.payload.cwd;
-            judged.asked = asking::ask(self.workspace, actor, cwd, &judged.findings)?;
+        if judged.verdict == Verdict::Ask {
+            if self.payload.client.asks_its_user() {
+                asking::client_asks(self.workspace, actor, &judged.findings);
+                return Ok(Answer::Ask(words::denial(&judged)));
+            }
+            self.ask(actor, &mut judged);
         }
         Ok(match judged.verdict {
-            Verdict::Deny => Answer::Deny(words::denial(&judged)),
-            Verdict::Ask => Answer::Ask(words::denial(&judged)),
+            Verdict::Deny | Verdict::Ask => Answer::Deny(words::denial(&judged)),
             Verdict::Allow | Verdict::Warn => context(&words::remarks(&judged)),
         })
+    }
+
+    /// A person decides at a gate. Where none can be opened the answer is "no" all the same.
+    fn ask(&mut self, actor: &Actor, judged: &mut Judged) {
+        let cwd = &self.payload.cwd;
+        let asked = asking::ask(self.workspace, actor, cwd, &judged.findings);
+        judged.asked = asked.unwrap_or_default();
     }
 
     /// Every path that a patch names is judged, also where it cannot be read: but then it may name
@@ -284,13 +298,16 @@ impl Door<'_> {
             return Ok(Answer::Deny(words::role_denial(&refused)));
         }
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
-        let judged = shell::before(self.workspace, actor, cwd, line, call)?;
+        let mut judged = shell::before(self.workspace, actor, cwd, line, call)?;
         if judged.verdict < Verdict::Ask && !judged.harmless {
             // What it holds does not run out while the command does. Its leases cover most.
             let limit = self.payload.limit.map(Span);
             let limit = limit.map(|limit| limit.clamp(CALL_LIMIT_MIN, CALL_LIMIT_MAX));
             let wanted = api::CallStart { id: Some(call.to_owned()), limit, pid: None };
             unless_refused(sessions::call_start(self.workspace, actor, &wanted, None))?;
+        }
+        if let Some(edits) = judged.edits.as_mut().filter(|edits| edits.verdict == Verdict::Ask) {
+            self.ask(actor, edits);
         }
         Ok(match judged.verdict {
             Verdict::Deny | Verdict::Ask => Answer::Deny(words::line_denial(&judged)),
@@ -351,8 +368,10 @@ impl Door<'_> {
 
     fn session_start(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
         let admitted = admit(self.workspace, visitor)?;
-        if let Some(begun) = &admitted.begun {
-            export(&begun.credential);
+        match &admitted.begun {
+            Some(begun) => export(&begun.credential),
+            None if launched(&admitted.actor) => {}
+            None => doors::came_back(self.workspace, visitor, &admitted.actor)?,
         }
         let primer = priming::primer(self.workspace, &admitted.actor)?;
         Ok(context(&prime::text(&primer)))

@@ -22,6 +22,8 @@ use crate::render::{self, counted, shown};
 const BYTES_MAX: usize = 2_100;
 /// Longer texts of others are cut here: the whole is one command away.
 const TEXT_MAX: usize = 140;
+/// The same for a sentence of news, which quotes such a text.
+const NEWS_MAX: usize = 220;
 
 pub(crate) fn run(common: &Common) -> Outcome {
     let mut desk = Desk::open_to_act(common)?;
@@ -41,8 +43,8 @@ struct Section {
 
 /// What is said at the start of a session.
 pub(crate) fn text(primer: &Primer) -> String {
-    let mut sections = vec![who(primer), work(primer), news(primer), claims(primer)];
-    sections.extend([rules(primer), others(primer), notes(primer)]);
+    let mut sections = vec![who(primer), work(primer), rules(primer), news(primer)];
+    sections.extend([claims(primer), others(primer), notes(primer)]);
     fit(sections, BYTES_MAX)
 }
 
@@ -103,10 +105,13 @@ fn who(primer: &Primer) -> Section {
 }
 
 fn short(text: &str) -> String {
-    let text = shown(text);
-    match text.char_indices().nth(TEXT_MAX) {
+    cut(&shown(text), TEXT_MAX)
+}
+
+fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
+        None => text.to_owned(),
     }
 }
 
@@ -162,9 +167,10 @@ fn work_lines(work: &Work) -> Vec<String> {
 
 fn news(primer: &Primer) -> Section {
     let lines = told(&primer.notices);
+    // Long texts of others must not push the rules out.
     let lines: Vec<String> =
-        lines.lines().map(|line| line.trim_start_matches("Baton: news: ").to_owned()).collect();
-    let keep = lines.len().min(3);
+        lines.lines().map(|line| cut(line.trim_start_matches("Baton: news: "), NEWS_MAX)).collect();
+    let keep = lines.len().min(2);
     Section { heading: "News:".to_owned(), lines, more: "baton status", keep }
 }
 

@@ -12,21 +12,26 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         let name = text(payload, &["tool_name"]).unwrap_or_default();
         tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
     };
+    let agent = owned(payload, &["agent"]);
     let event = match event_name.as_str() {
-        "session.created" | "event:session.created" => Event::SessionStart { continues: false },
+        "session.created" | "event:session.created" => Event::SessionStart {
+            continues: payload.get("continues").and_then(Value::as_bool).unwrap_or(false),
+        },
         "chat.message" => Event::Prompt,
         "tool.execute.before" => Event::Before(tool()),
         "tool.execute.after" => Event::After { tool: tool(), failed: false },
         "session.compacting" => Event::BeforeCompaction,
+        "session.idle" | "session.deleted" if agent.is_some() => Event::SubagentStop,
+        // Nobody can be held back here, and after a stop there may be no later word.
         "session.idle" => Event::Stop { again: true },
-        "session.deleted" => Event::SessionEnd,
+        "session.deleted" | "dispose" => Event::SessionEnd,
         _ => Event::Other,
     };
     Some(Payload {
         client: Client::Opencode,
         event_name,
         session: owned(payload, &["sessionID", "session_id"])?,
-        agent: None,
+        agent,
         agent_type: None,
         cwd: folder(payload),
         call: owned(payload, &["callID"]),

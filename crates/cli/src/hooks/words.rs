@@ -20,7 +20,7 @@ use baton_engine::doors::turn::Turn;
 use super::Client;
 use crate::commands::sync::touch_words;
 use crate::news::notices_words;
-use crate::render::{self, shown};
+use crate::render::{self, quoted, shown};
 use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence, word};
 
 /// Findings that one answer spells out.
@@ -72,7 +72,7 @@ pub(crate) fn denial(judged: &Judged) -> String {
             ),
             Some(decision) => {
                 let why = decision.why.as_deref().unwrap_or_default();
-                writeln!(text, "Baton: a person said no to {path} ({gate}): \"{}\"", shown(why))
+                writeln!(text, "Baton: a person said no to {path} ({gate}): {}", quoted(why))
             }
         };
     }
@@ -109,7 +109,7 @@ fn stopped_sentence(finding: &Finding) -> String {
         ),
         (Because::NeedsPerson, _) => format!(
             "{what} is for a person to approve. Say what you would change and why, and go on with \
-             something else until a person has decided."
+             something else meanwhile."
         ),
         (Because::Role, _) if finding.role.is_some() => {
             finding.role.as_deref().map(role_words).unwrap_or_default()
@@ -349,9 +349,9 @@ pub(crate) fn left(left: &Left) -> String {
         let id = &task.task;
         let _ = writeln!(
             text,
-            "- {id} \"{}\" is yours and not finished: baton task done {id}, hand it over (baton \
+            "- {id} {} is yours and not finished: baton task done {id}, hand it over (baton \
              handoff offer {id}) or park it (baton task park {id}), and say what is not done.",
-            shown(&task.title)
+            quoted(&task.title)
         );
     }
     for check in &left.checks {

@@ -245,6 +245,9 @@ fn task_update(given: &mut Given) -> Result<Command, Problem> {
 fn handoff(given: &mut Given) -> Result<Handoff, Problem> {
     let action = given.needs("action", "handoff")?;
     let action = action.as_str();
+    if action != "list" && !given.given.contains_key("id") {
+        return Err(given.wrong(format!("{action} needs `id`")));
+    }
     match action {
         "offer" | "list" => given.rename("id", "task"),
         _ => given.rename("id", "handoff"),

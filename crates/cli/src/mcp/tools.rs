@@ -187,8 +187,8 @@ pub(super) const TOOLS: &[Asked] = &[
     },
     Asked {
         name: "handoff",
-        about: "Hand a task over with its claims and tree. offer (task): state, remaining, next. \
-                accept, decline (why), show: id. list.",
+        about: "Hand a task over with its claims and tree. offer: id of the task, \
+                state, remaining, next. accept, decline (why), show: id. list.",
         hints: Hints::Acts,
         fields: &[
             required("action", One(&["offer", "accept", "decline", "list", "show"]), ""),

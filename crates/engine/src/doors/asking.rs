@@ -1,6 +1,7 @@
-//! A client that cannot ask its user: a person is asked by a gate instead.
+//! Asking a person about a file: by the client, where somebody sits at it, else by a gate.
 //!
-//! Owns the asking, once for a file and a session; whoever asks again hears of the same gate.
+//! Owns the asking, once for a file and a session; whoever asks again hears of the same gate. What
+//! a client asked is remembered until the edit has come, which is its user's yes.
 
 use std::path::Path;
 
@@ -14,7 +15,11 @@ use baton_core::resource::Resource;
 use crate::api::gates as api;
 use crate::failure::Failure;
 use crate::gating;
+use crate::resources::literal;
 use crate::workspace::Workspace;
+
+use super::Trace;
+use super::edit::Target;
 
 /// A person is asked, or has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +48,7 @@ pub fn ask(
                 let wanted = api::Add {
                     on: edits::subject(&resource, &session),
                     kind: Kind::Approval,
-                    ask: format!("May {resource} be changed?"),
+                    ask: edits::question(&resource),
                     options: Vec::new(),
                     at: None,
                     when: None,
@@ -56,4 +61,43 @@ pub fn ask(
         asked.push(Asked { resource, gate, decision });
     }
     Ok(asked)
+}
+
+/// The client asks its user about these now.
+pub fn client_asks(workspace: &Workspace, actor: &Actor, findings: &[Finding]) {
+    let Some(trace) = asked_by_client(workspace, actor) else { return };
+    for finding in findings.iter().filter(|one| one.because == Because::NeedsPerson) {
+        trace.add(&finding.resource.to_string());
+    }
+}
+
+/// An edit was made: where its client had asked, its user said yes, and the file is claimed as
+/// after any other edit.
+pub fn edited(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+) -> Result<(), Failure> {
+    let asked = asked_by_client(workspace, actor).map(|trace| trace.take()).unwrap_or_default();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let named = |target: &Target| literal(&workspace.place, cwd, target.path.as_ref());
+    let written = targets.iter().filter_map(|target| named(target).ok()).flatten();
+    let agreed: Vec<Resource> =
+        written.filter(|resource| asked.contains(&resource.to_string())).collect();
+    if agreed.is_empty() {
+        return Ok(());
+    }
+    workspace.decide(actor, Observed::default(), |view, context| {
+        edits::agreed(view, &agreed, context)
+    })?;
+    super::edit::edit(workspace, actor, cwd, targets)?;
+    Ok(())
+}
+
+fn asked_by_client(workspace: &Workspace, actor: &Actor) -> Option<Trace> {
+    let session = actor.session.as_ref()?;
+    Some(Trace::of_session(&workspace.place, session, "asked"))
 }

@@ -120,7 +120,7 @@ impl Judged {
 
     /// What is refused here, and why.
     pub(super) fn refused(&self, deed: Deed) -> Vec<Refused> {
-        if self.verdict != Verdict::Deny {
+        if self.verdict < Verdict::Ask {
             return Vec::new();
         }
         let mut refused = denials::of_findings(deed, &self.findings);
@@ -151,7 +151,10 @@ pub fn edit(
     targets: &[Target],
 ) -> Result<Judged, Failure> {
     let judged = judge(workspace, actor, cwd, targets)?;
-    denying::note(workspace, actor, judged.refused(Deed::Edit));
+    // A question is not refused: a person answers it, at the client or at a gate.
+    if judged.verdict == Verdict::Deny {
+        denying::note(workspace, actor, judged.refused(Deed::Edit));
+    }
     Ok(judged)
 }
 

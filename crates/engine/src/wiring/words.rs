@@ -90,23 +90,57 @@ function ask(event, folder) {
   })
 }
 
-export const Baton = async ({ directory, worktree }) => {
-  const tell = (name, sessionID, more) =>
-    ask({ hook_event_name: name, sessionID, cwd: directory, worktree, ...more }, directory)
+export const Baton = async ({ client, directory, worktree }) => {
   const context = (answer) => answer?.context ?? answer?.additionalContext
+  // Sessions seen here: the session that a subagent's belongs to, and what its start was answered.
+  const seen = new Map()
+
+  const parentOf = async (id, info) => {
+    if (info) return info.parentID
+    try {
+      return (await client.session.get({ path: { id } }))?.data?.parentID
+    } catch {
+      return undefined
+    }
+  }
+  const meet = (id, info) => {
+    if (!seen.has(id)) {
+      const met = parentOf(id, info).then(async (parent) => {
+        if (parent) return { root: (await meet(parent)).root, agent: id, words: [] }
+        const start = { hook_event_name: "session.created", sessionID: id, continues: !info }
+        const answer = await ask({ ...start, cwd: directory, worktree }, directory)
+        return { root: id, words: [context(answer)] }
+      })
+      seen.set(id, met)
+    }
+    return seen.get(id)
+  }
+  const tell = async (name, id, more) => {
+    const { root, agent } = await meet(id)
+    const who = { hook_event_name: name, sessionID: root, agent, cwd: directory, worktree }
+    return ask({ ...who, ...more }, directory)
+  }
 
   return {
     event: async ({ event }) => {
-      const sessionID = event.properties?.sessionID ?? event.properties?.info?.id
-      if (event.type === "session.created" || event.type === "session.idle") {
+      const { info, sessionID = info?.id } = event.properties ?? {}
+      if (event.type === "session.created") await meet(sessionID, info)
+      if (event.type === "session.idle" || event.type === "session.deleted") {
         await tell(event.type, sessionID)
       }
     },
     "chat.message": async (input, output) => {
-      const answer = await tell("chat.message", input.sessionID)
-      const text = context(answer)
+      const { agent, words } = await meet(input.sessionID)
+      // A subagent's prompt is its parent's word, and news are for the parent.
+      if (agent) return
+      const news = context(await tell("chat.message", input.sessionID))
+      const text = [...words.splice(0), news].filter(Boolean).join("\n\n")
       const first = output?.parts?.find((part) => part.type === "text")
       if (text && first) first.text = `${first.text}\n\n${text}`
+    },
+    "shell.env": async (input, output) => {
+      if (!input.sessionID || !output?.env) return
+      output.env.OPENCODE_SESSION_ID = (await meet(input.sessionID)).root
     },
     "tool.execute.before": async (input, output) => {
       const answer = await tell("tool.execute.before", input.sessionID, {
@@ -129,6 +163,12 @@ export const Baton = async ({ directory, worktree }) => {
       const answer = await tell("session.compacting", input.sessionID)
       const text = context(answer)
       if (text && Array.isArray(output?.context)) output.context.push(text)
+    },
+    // The last word of this process: what its sessions hold waits a while for their return.
+    dispose: async () => {
+      const all = await Promise.all(seen.values())
+      const roots = all.filter((one) => !one.agent).map((one) => one.root)
+      await Promise.all(roots.map((root) => tell("dispose", root)))
     },
   }
 }
@@ -160,7 +200,7 @@ mod tests {
     fn what_agents_read_is_short() {
         // With the two marks and the stamp.
         assert!(BLOCK.lines().count() + 3 <= 25, "{}", BLOCK.lines().count());
-        assert!(OPENCODE_PLUGIN.lines().count() < 100);
+        assert!(OPENCODE_PLUGIN.lines().count() < 150);
         for number in 1..=10 {
             assert!(RULES.contains(&format!("\n{number}. ")), "{number}");
         }

@@ -10,7 +10,7 @@ use baton_core::sessions::Session;
 use baton_core::time::Moment;
 use baton_engine::journal::Told;
 
-use crate::render::{Paint, counted, paint, resources, shown};
+use crate::render::{Paint, counted, paint, quoted, resources, shown};
 
 mod denials;
 mod deploys;
@@ -292,7 +292,7 @@ fn of_workspace(told: &Told, event: &Event, actor: &str) -> String {
 }
 
 fn because(reason: Option<&str>) -> String {
-    reason.map(|reason| format!(", because: {}", shown(reason))).unwrap_or_default()
+    reason.map(|reason| format!(", because: {}", quoted(reason))).unwrap_or_default()
 }
 
 /// A moment of the past reads the same for ever: no "in 5m".

@@ -48,6 +48,7 @@ pub(super) fn samples() -> Vec<(&'static str, serde_json::Value)> {
         refused("edit", "held", held.clone()),
         refused("edit", "stale", about("a.rs")),
         refused("edit", "claim_first", about("a.rs")),
+        refused("commit", "needs_person", about("a.rs")),
         refused("edit", "append_only", about("a.rs")),
         refused("edit", "git_dir", about(".git/config")),
         many,
