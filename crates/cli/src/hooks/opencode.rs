@@ -19,7 +19,10 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         },
         "chat.message" => Event::Prompt,
         "tool.execute.before" => Event::Before(tool()),
-        "tool.execute.after" => Event::After { tool: tool(), failed: false },
+        "tool.execute.after" => Event::After {
+            tool: tool(),
+            failed: payload.get("exit").and_then(Value::as_i64).is_some_and(|exit| exit != 0),
+        },
         "session.compacting" => Event::BeforeCompaction,
         "session.idle" | "session.deleted" if agent.is_some() => Event::SubagentStop,
         // Nobody can be held back here, and after a stop there may be no later word.

@@ -155,6 +155,7 @@ export const Baton = async ({ client, directory, worktree }) => {
         callID: input.callID,
         tool_name: input.tool,
         tool_input: input.args,
+        exit: output?.metadata?.exit,
       })
       const text = context(answer)
       if (text && typeof output?.output === "string") output.output = `${output.output}\n\n${text}`
