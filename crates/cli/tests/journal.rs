@@ -25,7 +25,7 @@ fn entries_are_told_in_sentences() {
     let said = scratch.baton(&["journal", "--limit", "2"]).ok();
     let told: Vec<&str> = said.out.lines().map(|line| line[32..].trim_start()).collect();
     assert!(told[0].starts_with("alice claimed src/a.rs until "), "{told:?}");
-    assert!(told[0].ends_with("because: evil \\u{1b}[2J\\u{202e}"), "S20: {told:?}");
+    assert!(told[0].ends_with("because: \"evil \\u{1b}[2J\\u{202e}\""), "S20: {told:?}");
     assert_eq!(told[1], "alice released src/a.rs with commit abc1234");
 }
 
