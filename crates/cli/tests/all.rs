@@ -85,6 +85,8 @@ mod sessions;
 #[cfg(test)]
 mod shared_store;
 #[cfg(test)]
+mod shell_door;
+#[cfg(test)]
 mod splits;
 #[cfg(test)]
 mod start;

@@ -69,14 +69,21 @@ pub fn paths(files: &[File]) -> Vec<&str> {
 /// Every path that a line of the text names as a header would, also where the text is no patch:
 /// for whoever must judge it all the same.
 pub fn named(text: &str) -> Vec<String> {
-    let heads = HEADS.iter().map(|(head, _)| *head).chain([MOVE]);
-    let heads: Vec<&str> = heads.collect();
-    let path = |line: &str| {
+    heads(text).map(str::to_owned).collect()
+}
+
+/// It is more than is read of a patch: nobody judges all of its files.
+pub fn is_too_large(text: &str) -> bool {
+    text.len() > BYTES_MAX || heads(text).nth(FILES_MAX).is_some()
+}
+
+fn heads(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
         let line = line.trim();
-        let path = heads.iter().find_map(|head| line.strip_prefix(head))?.trim();
-        (!path.is_empty()).then(|| path.to_owned())
-    };
-    text.lines().filter_map(path).take(FILES_MAX).collect()
+        let mut heads = HEADS.iter().map(|(head, _)| *head).chain([MOVE]);
+        let path = heads.find_map(|head| line.strip_prefix(head))?.trim();
+        (!path.is_empty()).then_some(path)
+    })
 }
 
 /// Reads a patch in the `apply_patch` format, alone or in the here-document of a shell.

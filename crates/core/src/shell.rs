@@ -19,6 +19,8 @@ mod programs;
 mod reader;
 mod redirects;
 mod scripts;
+mod settling;
+mod state;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -27,7 +29,8 @@ mod words;
 mod wrappers;
 mod writers;
 
-pub use outcome::{Argument, Command, Deeds, How, Place, Write};
+pub use outcome::{Argument, Command, Deeds, How, Place, When, Write};
+pub use settling::Seen;
 
 /// The longest line that is read.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;

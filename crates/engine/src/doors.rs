@@ -36,6 +36,7 @@ pub mod reads;
 pub mod served;
 pub mod shell;
 pub mod stop;
+mod targets;
 pub(crate) mod texts;
 mod traces;
 pub mod turn;

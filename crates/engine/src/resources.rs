@@ -59,11 +59,12 @@ fn resource_of(located: &Located) -> Result<Resource, Failure> {
 
 /// A pattern means what it would mean to the shell in `cwd`, whatever the workspace's root is.
 fn glob(place: &Place, cwd: &Path, pattern: &str) -> Result<Resource, Failure> {
-    let here = relative(place, cwd)?;
-    let anchored = pattern.strip_prefix('/');
-    if anchored.is_some() {
-        return Err(identity::Error::Outside { given: pattern.to_owned() }.into());
-    }
+    // What stands before the first special letter is a folder like any other.
+    let plain = |segment: &&str| !segment.contains(['*', '?', '[', ']', '{', '}', '\\']);
+    let last = pattern.rfind('/').map_or(0, |at| at + 1);
+    let folders = pattern[..last].split_inclusive('/').take_while(plain).map(str::len).sum();
+    let (folder, pattern) = pattern.split_at(folders);
+    let here = relative(place, &cwd.join(folder))?;
     let escaped: String = here
         .chars()
         .flat_map(|c| {
@@ -83,10 +84,13 @@ fn parsed(text: &str, typed: &str) -> Result<Resource, Failure> {
         .map_err(|source| Refusal::BadResource { text: typed.to_owned(), source }.into())
 }
 
-/// Where `cwd` lies in its tree; empty at the root.
-fn relative(place: &Place, cwd: &Path) -> Result<String, Failure> {
-    let located = resolve(place, cwd, OsStr::new("."))?;
-    Ok(located.into_iter().next().map(|located| located.path).unwrap_or_default())
+/// Where a folder lies in this tree; empty at the root.
+fn relative(place: &Place, folder: &Path) -> Result<String, Failure> {
+    let located = resolve(place, folder, OsStr::new("."))?.into_iter().next();
+    match located.filter(|located| located.tree_root == place.root) {
+        Some(located) => Ok(located.path),
+        None => Err(identity::Error::Outside { given: folder.display().to_string() }.into()),
+    }
 }
 
 /// The files a resource may stand for on disk, as paths below `root`: only literals and folders

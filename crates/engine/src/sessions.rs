@@ -169,6 +169,13 @@ pub fn role(
     )
 }
 
+/// Refuses a role that is wider than the one of whoever asks.
+pub fn must_be_within(workspace: &mut Workspace, actor: &Actor, role: &str) -> Result<(), Failure> {
+    workspace.look(actor, Observed::default(), |view, _| {
+        giving::must_be_within(view, role, actor.session.as_ref())
+    })
+}
+
 /// A person at a terminal needs no `session start`: the first act makes a session that lives as
 /// long as the terminal's shell.
 pub fn person_at_terminal(workspace: &mut Workspace, actor: &mut Actor) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use baton_core::calls::{CALL_LIMIT_MAX, CALL_LIMIT_MIN};
 use baton_core::check::Verdict;
+use baton_core::claims::CLAIM_RESOURCES_MAX;
 use baton_core::context::Actor;
 use baton_core::time::Span;
 use baton_core::trees;
@@ -252,6 +253,10 @@ impl Door<'_> {
         if targets.is_empty() {
             return Ok(Answer::Silent);
         }
+        // No claim takes so much, and what is not claimed is not judged.
+        if targets.len() > CLAIM_RESOURCES_MAX {
+            return Ok(Answer::Deny(words::too_many(targets.len(), CLAIM_RESOURCES_MAX)));
+        }
         let mut judged = edit(self.workspace, actor, &self.payload.cwd, targets)?;
         if judged.verdict == Verdict::Ask {
             if self.payload.client.asks_its_user() {
@@ -282,11 +287,7 @@ impl Door<'_> {
         targets: &[Target],
     ) -> Result<Answer, Failure> {
         match self.before_edit(actor, targets)? {
-            Answer::Silent if targets.is_empty() => Ok(Answer::Deny(format!(
-                "Baton: this patch cannot be read, so nobody can tell what it changes: {}. Send it \
-                 again in the apply_patch format.",
-                crate::render::shown(why)
-            ))),
+            Answer::Silent if targets.is_empty() => Ok(Answer::Deny(words::unreadable(why))),
             other => Ok(other),
         }
     }

@@ -134,6 +134,7 @@ fn own_session(desk: &mut Desk, common: &Common, role: &str) -> Result<Own, Prob
     if let Some(credential) = hints.credential.clone().or(hints.environment.clone()) {
         let actor = whoami::actor(&mut desk.workspace, &hints)?;
         sessions::whoami(&mut desk.workspace, &actor)?;
+        sessions::must_be_within(&mut desk.workspace, &actor, role)?;
         return Ok(Own::Given(credential));
     }
     let wanted = api::SessionStart {

@@ -1,8 +1,7 @@
 //! Tools of all clients, by the names they have there: which files they change or read.
 //!
-//! Owns the one table of names and argument keys. A tool that is not in it is none of ours; an
-//! argument that is missing or of another type names nothing, and the later doors see what came
-//! of it.
+//! Owns the one table of names and argument keys. A tool that is not in it is none of ours. One that
+//! edits and does not say what in a way that is understood is not let through as if it were judged.
 
 use baton_core::patches::{self, Action};
 use baton_core::shell;
@@ -17,25 +16,36 @@ const CONTENT: &[&str] = &["content", "contents", "file_text"];
 const OLD: &[&str] = &["old_string", "oldString", "old_str"];
 const NEW: &[&str] = &["new_string", "newString", "new_str"];
 const ALL: &[&str] = &["replace_all", "replaceAll"];
+/// Where a shell tool runs its line: Gemini's name for it, that of Codex and opencode, Cursor's.
+const FOLDER: &[&str] = &["dir_path", "workdir", "working_directory"];
 const PATCH: &[&str] = &["command", "patchText", "patch", "input"];
 
 pub(super) fn tool(name: &str, input: &Value) -> Tool {
     match name {
-        "Write" | "write_file" | "write" | "create_file" => Tool::Edit(whole(input)),
-        "Edit" | "replace" | "edit" | "StrReplace" | "search_replace" => Tool::Edit(one(input)),
-        "MultiEdit" | "multiedit" => Tool::Edit(several(input)),
-        "NotebookEdit" => Tool::Edit(target(input, Change::Unknown)),
-        "Delete" | "delete_file" => Tool::Edit(target(input, Change::Away)),
+        "Write" | "write_file" | "write" | "create_file" => edited(input, whole(input)),
+        "Edit" | "replace" | "edit" | "StrReplace" | "search_replace" => edited(input, one(input)),
+        "MultiEdit" | "multiedit" => edited(input, several(input)),
+        "NotebookEdit" => edited(input, target(input, Change::Unknown)),
+        "Delete" | "delete_file" => edited(input, target(input, Change::Away)),
         "apply_patch" | "ApplyPatch" => patch(input),
         // A monitor runs a command in the background.
         "Bash" | "Monitor" | "run_shell_command" | "bash" | "Shell" | "shell" | "exec_command" => {
-            command(input).map_or(Tool::Other, Tool::Shell)
+            command(input).map_or(Tool::Other, |line| Tool::Shell(within(input, line)))
         }
         "Read" | "read_file" | "read" | "ReadFile" => {
             let path = text(input, PATH).map(str::to_owned);
             path.map_or(Tool::Other, |path| Tool::Read(vec![path]))
         }
         _ => Tool::Other,
+    }
+}
+
+/// An edit whose file is there and cannot be read is nothing that could be judged.
+fn edited(input: &Value, targets: Vec<Target>) -> Tool {
+    let given = PATH.iter().find_map(|key| input.get(*key));
+    match given.filter(|given| targets.is_empty() && !given.is_null() && !given.is_string()) {
+        Some(_) => Tool::Patch { why: "its path is no text".to_owned(), targets },
+        None => Tool::Edit(targets),
     }
 }
 
@@ -75,11 +85,23 @@ fn several(input: &Value) -> Vec<Target> {
 }
 
 fn patch(input: &Value) -> Tool {
-    let Some(given) = text(input, PATCH).or_else(|| input.as_str()) else {
-        return Tool::Other;
+    // Codex also gives the words of a command, of which one is the patch.
+    let listed = |given: &Value| {
+        let words = given.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
+        Some(words.join("\n"))
+    };
+    let listed = PATCH.iter().find_map(|key| listed(input.get(*key)?));
+    let Some(given) = text(input, PATCH).or_else(|| input.as_str()).or(listed.as_deref()) else {
+        let given = PATCH.iter().any(|key| input.get(*key).is_some_and(|given| !given.is_null()));
+        let why = "it is no text".to_owned();
+        return if given { Tool::Patch { why, targets: Vec::new() } } else { Tool::Other };
     };
     match patches::read(given) {
         Ok(files) => Tool::Edit(files.iter().flat_map(changed).collect()),
+        // The paths that are read of it would not be all of them.
+        Err(why) if patches::is_too_large(given) => {
+            Tool::Patch { why: why.to_string(), targets: Vec::new() }
+        }
         Err(why) => {
             let unknown = |path: String| Target::file(path, Change::Unknown);
             let targets = patches::named(given).into_iter().map(unknown).collect();
@@ -102,6 +124,7 @@ fn changed(file: &patches::File) -> Vec<Target> {
                 new: hunk.added.join("\n"),
                 all: false,
             },
+            hunks if hunks.iter().all(|hunk| hunk.removed.is_empty()) => Change::Append,
             _ => Change::Unknown,
         },
     };
@@ -109,6 +132,14 @@ fn changed(file: &patches::File) -> Vec<Target> {
     let there = file.moved_to.iter().cloned();
     targets.extend(there.map(|path| Target::file(path, Change::Unknown)));
     targets
+}
+
+/// The line with the folder in which it runs, where the tool names one.
+fn within(input: &Value, line: String) -> String {
+    match text(input, FOLDER).filter(|folder| !matches!(*folder, "" | ".")) {
+        None => line,
+        Some(folder) => format!("cd {} && {{ {line}\n}}", shell::quote([folder])),
+    }
 }
 
 /// The line of a shell; a list of words is the line in which a shell reads them.

@@ -104,6 +104,10 @@ fn stopped_sentence(finding: &Finding) -> String {
             held_sentence(held)
         ),
         (Because::Held, None) => format!("{what} is held by somebody else."),
+        (Because::ClaimFirst, _) if path.ends_with('/') || path.contains('*') => format!(
+            "in {what} are files of a zone where a claim comes first: claim those that you need by \
+             name, then edit them one by one."
+        ),
         (Because::ClaimFirst, _) => format!(
             "{what} is in a zone where a claim comes first: baton claim {given}, then edit it."
         ),
@@ -244,7 +248,18 @@ pub(crate) fn turn(turn: &Turn) -> String {
 /// Why a line of a shell may not run, and what to do instead.
 pub(crate) fn line_denial(judged: &shell::Judged) -> String {
     let mut text = String::new();
-    for stopped in judged.stopped.iter().take(FINDINGS_MAX) {
+    // One command, one sentence: what it may not leave out says enough of what it would take along.
+    let said_already = |one: &&Stopped| {
+        let others = judged.stopped.iter().filter(|other| other.danger.argv == one.danger.argv);
+        let verbs: Vec<Verb> = others.map(|other| other.danger.verb).collect();
+        match one.danger.verb {
+            Verb::AddAll => verbs.contains(&Verb::PlainCommit),
+            Verb::PlainCommit | Verb::NamedCommit => verbs.contains(&Verb::NoVerify),
+            _ => false,
+        }
+    };
+    let stopped = judged.stopped.iter().filter(|one| !said_already(one));
+    for stopped in stopped.take(FINDINGS_MAX) {
         let line = shown(&stopped.danger.argv.join(" "));
         let why = danger_sentence(stopped, judged.on_target.as_deref());
         let _ = match stopped.danger.verb {
@@ -300,7 +315,7 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
             "it would take what {others} changed or staged along. Commit exactly your files: baton \
              commit -m \"…\" FILE…"
         ),
-        Verb::PlainCommit => match on_target {
+        Verb::PlainCommit | Verb::NamedCommit => match on_target {
             Some(branch) => format!(
                 "work reaches {} only through the queue. `baton commit -m \"…\"` puts it on a \
                  branch of your own, and `baton land` lands it when its checks have passed.",
@@ -313,6 +328,11 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
         },
         Verb::ForcePush => {
             "it can erase what others pushed. Land your branch instead: baton land.".to_owned()
+        }
+        Verb::NoVerify if stopped.danger.argv.iter().any(|word| word == "commit") => {
+            "hooks guard the work of others here, and are not left out. Commit exactly your files: \
+             baton commit -m \"…\" FILE…"
+                .to_owned()
         }
         Verb::NoVerify | Verb::ConfigHooks => {
             "hooks guard the work of others here, and are not left out. Run it without that."
@@ -398,6 +418,23 @@ pub(crate) fn compared(compared: &Compared) -> String {
         );
     }
     text.trim_end().to_owned()
+}
+
+/// An edit of which nobody can tell what it changes.
+pub(crate) fn unreadable(why: &str) -> String {
+    format!(
+        "Baton: this patch cannot be read, so nobody can tell what it changes: {}. Send it again \
+         in the format of its tool, in smaller parts if it is large.",
+        shown(why)
+    )
+}
+
+/// An edit of more files than one claim takes.
+pub(crate) fn too_many(files: usize, max: usize) -> String {
+    format!(
+        "Baton: this changes {files} files at once, and no more than {max} are judged together. \
+         Send it in smaller parts."
+    )
 }
 
 /// No session and no act can be told from what came; whatever it was goes on unjudged.

@@ -10,7 +10,8 @@ pub fn unified(text: &str, strip: usize) -> Result<Vec<File>, Malformed> {
     if text.len() > BYTES_MAX {
         return wrong(1, "a patch this long is not read");
     }
-    let mut reader = Reader { files: Vec::new(), strip, from: None, left: (0, 0), fresh: false };
+    let (files, opened, empty) = (Vec::new(), None, None);
+    let mut reader = Reader { files, strip, from: None, left: (0, 0), opened, empty };
     for (index, line) in text.lines().enumerate() {
         reader.line(line, index + 1)?;
         if reader.files.len() > FILES_MAX {
@@ -20,6 +21,7 @@ pub fn unified(text: &str, strip: usize) -> Result<Vec<File>, Malformed> {
     if reader.left != (0, 0) {
         return wrong(text.lines().count(), "it ends within a hunk");
     }
+    reader.close();
     if reader.files.is_empty() {
         return wrong(1, "this is no patch: it names no file");
     }
@@ -33,8 +35,10 @@ struct Reader {
     from: Option<Option<String>>,
     /// Lines of the old and the new side that the hunk still has.
     left: (usize, usize),
-    /// A `diff --git` opened the file, and its names are not in the list yet.
-    fresh: bool,
+    /// What `diff --git` said, until the names came in another way.
+    opened: Option<String>,
+    /// A file that is made or goes, and of which no line has told yet.
+    empty: Option<(Action, String)>,
 }
 
 impl Reader {
@@ -49,6 +53,7 @@ impl Reader {
                 return wrong(number, "before +++ stands --- with the old name");
             };
             let to = self.name(rest, number)?;
+            self.empty = None;
             self.pair(from, to, number)?;
         } else if line.starts_with("@@ -") {
             let Some(lengths) = lengths(line).filter(|_| !self.files.is_empty()) else {
@@ -58,12 +63,30 @@ impl Reader {
             if let Some(file) = self.files.last_mut() {
                 file.hunks.push(Hunk::default());
             }
-        } else if line.starts_with("diff --git ") {
-            self.fresh = true;
+        } else if let Some(names) = line.strip_prefix("diff --git ") {
+            self.close();
+            self.opened = Some(names.to_owned());
         } else {
             self.extended(line, number)?;
         }
         Ok(())
+    }
+
+    /// A file without lines has no other line with its name.
+    fn close(&mut self) {
+        if let Some((action, path)) = self.empty.take() {
+            self.files.push(File { path, action, moved_to: None, hunks: Vec::new() });
+        }
+    }
+
+    /// The one name in `a/name b/name`.
+    fn same(&self, names: &str, number: usize) -> Result<String, Malformed> {
+        let old = names.get(..names.len() / 2).map(|old| self.name(old, number)).transpose()?;
+        let new = names.get(names.len() / 2 + 1..).map(|new| self.name(new, number)).transpose()?;
+        match (old.flatten(), new.flatten()) {
+            (Some(old), Some(new)) if old == new => Ok(new),
+            _ => wrong(number, "a file without lines, whose name cannot be told"),
+        }
     }
 
     fn extended(&mut self, line: &str, number: usize) -> Result<(), Malformed> {
@@ -79,12 +102,14 @@ impl Reader {
             let moved_to = Some(unquoted(rest, number)?);
             let hunks = Vec::new();
             self.files.push(File { path, action: Action::Update, moved_to, hunks });
-            self.fresh = false;
+            self.opened = None;
         } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
             return wrong(number, "a binary patch is not read");
-        } else if self.fresh && (line.starts_with("new file") || line.starts_with("deleted file")) {
-            // An empty file has no other line with its name; one with lines comes as a pair.
-            self.fresh = false;
+        } else if line.starts_with("new file") || line.starts_with("deleted file") {
+            let action = if line.starts_with("new") { Action::Add } else { Action::Delete };
+            if let Some(names) = self.opened.take() {
+                self.empty = Some((action, self.same(&names, number)?));
+            }
         } else if line.starts_with("old mode") {
             return wrong(number, "a change of modes is not read");
         }

@@ -96,6 +96,18 @@ pub(crate) fn for_new(
     }
 }
 
+/// Whether a session may have something run in that role: within its own, as one that it starts.
+pub fn must_be_within(
+    view: &dyn View,
+    wanted: &str,
+    session: Option<&SessionId>,
+) -> Result<(), Refusal> {
+    let Some(session) = session else { return Ok(()) };
+    let session: Option<Session> = get(view, session.as_str())?;
+    let own = session.and_then(|session| session.role);
+    for_new(view, Some(wanted), own.as_deref()).map(drop)
+}
+
 /// Which role a session has that its client comes back to: a narrower one where that was asked for.
 pub(crate) fn for_known(
     view: &dyn View,

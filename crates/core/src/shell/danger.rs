@@ -5,7 +5,29 @@
 //! few: abbreviations count, and in a line that could not be read each `git` begins a command.
 
 use super::git::{self, Call, first};
-use super::outcome::{Argument, Command, Deeds, Place, Write};
+use super::outcome::{Argument, Command, Deeds, How, Place, Write};
+
+/// Variables in which clients tell their own id of a session.
+pub const CLIENT_IDS: [&str; 7] = [
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "CODEX_SESSION_ID",
+    "GEMINI_SESSION_ID",
+    "CURSOR_CONVERSATION_ID",
+    "OPENCODE_SESSION_ID",
+    "AMP_CURRENT_THREAD_ID",
+];
+/// Variables by which an agent is known as one.
+pub const CLIENT_SIGNS: [&str; 8] = [
+    "CLAUDECODE",
+    "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED",
+    "CODEX_CI",
+    "GEMINI_CLI",
+    "CURSOR_AGENT",
+    "OPENCODE",
+    "GOOSE_TERMINAL",
+];
 
 /// What is dangerous, and the command it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +56,8 @@ pub enum Verb {
     Push,
     /// A commit that Baton does not make.
     PlainCommit,
+    /// The same of files that it names: nothing that others staged goes along.
+    NamedCommit,
     /// Leaves out hooks, or points git at other ones.
     NoVerify,
     /// Sets where hooks lie, for good.
@@ -59,7 +83,7 @@ impl Verb {
             Self::AddAll => "git add of everything",
             Self::ForcePush => "git push --force",
             Self::Push => "git push",
-            Self::PlainCommit => "git commit",
+            Self::PlainCommit | Self::NamedCommit => "git commit",
             Self::NoVerify => "git without its hooks",
             Self::ConfigHooks => "other hooks for git",
             Self::DeletesBaton => "a write into .git or .baton",
@@ -116,18 +140,26 @@ fn shown(place: &Place) -> String {
     match place {
         Place::Path(text) | Place::Pattern(text) => text.clone(),
         Place::Home(rest) => format!("~/{rest}"),
+        Place::Root(rest) => format!(":/{rest}"),
         Place::Unknown => "…".to_owned(),
     }
 }
 
-/// Does it write the repository's or Baton's own files? A `.gitignore` is none of them.
+/// Does it write the repository's or Baton's own files, right where the line runs? A `.gitignore`
+/// is none of them, the rules in `.baton` are everybody's, and whose another `.git` is, elsewhere
+/// or deeper, whoever judges the path can tell.
 fn is_inside(write: &Write) -> bool {
-    let own = |segment: &str| {
-        segment.eq_ignore_ascii_case(".git") || segment.eq_ignore_ascii_case(".baton")
+    let (Place::Path(text) | Place::Root(text) | Place::Pattern(text)) = &write.place else {
+        return false;
     };
-    match &write.place {
-        Place::Path(text) | Place::Home(text) | Place::Pattern(text) => text.split('/').any(own),
-        Place::Unknown => false,
+    let mut segments = text.split('/').filter(|segment| !matches!(*segment, "" | "."));
+    let first = segments.next().unwrap_or_default();
+    let whole = write.below || write.how == How::MoveFrom;
+    match first.to_ascii_lowercase().as_str() {
+        _ if text.starts_with('/') => false,
+        ".git" => true,
+        ".baton" => segments.next().map_or(whole, |next| next.eq_ignore_ascii_case("store")),
+        _ => false,
     }
 }
 
@@ -177,6 +209,8 @@ fn environment(command: &Command, verbs: &mut Vec<Verb>) {
     let assigned = command.assigned.iter().map(|(name, value)| (name.clone(), empty(value)));
     let typed = typed.map(|(name, empty)| (name, empty || command.name() == "unset"));
     let unset = command.unset.iter().map(|name| (name.clone(), true));
+    let shows = git::read(command).is_some_and(|call| git::SHOWS.contains(&call.verb));
+    let asks_baton = matches!(command.name(), "baton" | "git") && !shows;
     for (name, gone) in assigned.chain(typed).chain(unset) {
         match name.as_str() {
             "BATON_SESSION" | "BATON_AGENT" if !gone => verbs.push(Verb::ActsAsSession),
@@ -184,7 +218,13 @@ fn environment(command: &Command, verbs: &mut Vec<Verb>) {
                 verbs.push(Verb::ActsAsPerson);
             }
             // An empty environment hides the session, from Baton and from its hooks.
-            "*" if matches!(command.name(), "baton" | "git") => verbs.push(Verb::ActsAsPerson),
+            "*" if asks_baton => verbs.push(Verb::ActsAsPerson),
+            id if CLIENT_IDS.contains(&id) && (asks_baton || exports) => {
+                verbs.push(Verb::ActsAsSession);
+            }
+            sign if CLIENT_SIGNS.contains(&sign) && gone && asks_baton => {
+                verbs.push(Verb::ActsAsPerson);
+            }
             "GIT_DIR"
             | "GIT_WORK_TREE"
             | "GIT_INDEX_FILE"
@@ -220,10 +260,19 @@ fn settings(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     }
 }
 
+/// Does it name everything there is?
+fn is_all(operand: &Argument) -> bool {
+    let shown = operand.shown();
+    let mut rest = shown.trim_end_matches('/');
+    while let Some(inner) = rest.strip_prefix("./") {
+        rest = inner.trim_start_matches('/');
+    }
+    !shown.is_empty() && matches!(rest, "" | "." | ".." | "*" | "**" | ":" | ":(top)" | ":/*")
+}
+
 fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     let options = call.options();
-    let all = |operand: &Argument| matches!(&*operand.shown(), "." | ":/" | "*" | "./" | ":(top)");
-    let names_all = options.operands.iter().any(all);
+    let names_all = options.operands.iter().any(is_all);
     match call.verb {
         "stash" if !matches!(first(&options), "list" | "show" | "create") => {
             verbs.push(Verb::Stash);
@@ -243,13 +292,26 @@ fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
         }
         "add" | "stage" => {
             let dry = options.has(&["-n", "--dry-run"]);
-            if !dry && (names_all || options.has(&["-A", "--all", "-u", "--update"])) {
+            let whole =
+                options.operands.is_empty() && options.has(&["-A", "--all", "-u", "--update"]);
+            if !dry && (names_all || whole) {
                 verbs.push(Verb::AddAll);
             }
         }
+        "branch" if options.has(&["-f", "--force", "-M", "-C"]) => verbs.push(Verb::SwitchTree),
+        "symbolic-ref" if options.operands.len() > 1 && first(&options) == "HEAD" => {
+            verbs.push(Verb::SwitchTree);
+        }
+        "update-ref" => verbs.push(Verb::SwitchTree),
+        "commit" if options.has(&["--dry-run"]) => {}
         "commit" => {
-            verbs.push(Verb::PlainCommit);
-            if options.has(&["-a", "--all"]) {
+            let takes_all = names_all || options.has(&["-a", "--all"]);
+            let staged_too = options.operands.is_empty() || options.has(&["-i", "--include"]);
+            verbs.push(match takes_all || staged_too {
+                true => Verb::PlainCommit,
+                false => Verb::NamedCommit,
+            });
+            if takes_all {
                 verbs.push(Verb::AddAll);
             }
             if options.has(&["-n", "--no-verify"]) {
@@ -269,14 +331,14 @@ fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
 fn checkout(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     let options = call.options();
     let paths = call.behind_dashes().unwrap_or(&options.operands);
-    let all = |operand: &Argument| matches!(&*operand.shown(), "." | ":/" | "*" | "./");
-    if paths.iter().any(all) || options.has(&["-f", "--force"]) {
+    if paths.iter().any(is_all) || options.has(&["-f", "--force"]) {
         verbs.push(Verb::DiscardAll);
     }
     let named = call.behind_dashes().is_some_and(|paths| !paths.is_empty());
     let sure = |operand: &Argument| operand.text().is_some_and(git::is_surely_path);
     let making = options.has(&["-b", "-B", "--orphan", "--detach"]);
-    let only_paths = !options.operands.is_empty() && options.operands.iter().all(sure);
+    let only_paths = !options.operands.is_empty() && options.operands.iter().all(sure)
+        || options.has(&git::OF_CONFLICTS);
     if !named && !only_paths && (making || options.operands.len() < 2) {
         verbs.push(Verb::SwitchTree);
     }
@@ -320,9 +382,8 @@ fn config(call: &Call<'_>, verbs: &mut Vec<Verb>) {
 
 /// What Baton itself lets only a person do; the command line marks it "a person's right".
 fn baton(command: &Command, verbs: &mut Vec<Verb>) {
-    let valued = ["--session", "--agent", "--person-token", "--op-id"];
     let arguments = command.argv.get(1..).unwrap_or_default();
-    let options = super::options::read(arguments, "C", &valued);
+    let options = super::options::read(arguments, "C", &super::wrappers::OF_BATON);
     let word = |at: usize| options.operands.get(at).and_then(Argument::text).unwrap_or_default();
     let persons = matches!(
         (word(0), word(1)),
@@ -337,7 +398,8 @@ fn baton(command: &Command, verbs: &mut Vec<Verb>) {
     if persons || forced || options.has(&["--person-token"]) {
         verbs.push(Verb::ActsAsPerson);
     }
-    if options.has(&["--session", "--agent"]) {
+    // What a client tells at its hooks, it tells itself.
+    if options.has(&["--session", "--agent"]) || word(0) == "hook" {
         verbs.push(Verb::ActsAsSession);
     }
 }

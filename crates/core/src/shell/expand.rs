@@ -23,6 +23,8 @@ pub(super) enum Bit {
     /// Of a value that is a glob already.
     Glob(char),
     Home,
+    /// The folder where the line started.
+    Start,
     Unknown,
     /// Here a word is, even without letters.
     Present,
@@ -40,8 +42,8 @@ pub(super) fn of_value(value: &Argument, quoted: bool, bits: &mut Vec<Bit>) {
         Argument::Text(text) => bits.extend(text.chars().map(letter)),
         Argument::Pattern(text) => bits.extend(text.chars().map(Bit::Glob)),
         Argument::Unknown(_) => bits.push(Bit::Unknown),
-        Argument::Home(rest) => {
-            bits.push(Bit::Home);
+        Argument::Home(rest) | Argument::Start(rest) => {
+            bits.push(if matches!(value, Argument::Home(_)) { Bit::Home } else { Bit::Start });
             if !rest.is_empty() {
                 bits.push(letter('/'));
                 bits.extend(rest.chars().map(letter));
@@ -56,11 +58,13 @@ pub(super) fn changed(value: &Argument, change: &Change) -> Argument {
         Argument::Text(_) => Argument::Text,
         Argument::Pattern(_) => Argument::Pattern,
         _ if matches!(change, Change::None | Change::Default(_)) => return value.clone(),
-        Argument::Home(_) | Argument::Unknown(_) => return Argument::Unknown("…".to_owned()),
+        Argument::Home(_) | Argument::Start(_) | Argument::Unknown(_) => {
+            return Argument::Unknown("…".to_owned());
+        }
     };
     let text: &str = match value {
         Argument::Text(text) | Argument::Pattern(text) => text,
-        Argument::Home(_) | Argument::Unknown(_) => "",
+        Argument::Home(_) | Argument::Start(_) | Argument::Unknown(_) => "",
     };
     let without_last = || text.rsplit_once('/').map_or(text, |(folder, _)| folder);
     let changed = match change {
@@ -114,26 +118,39 @@ fn argument(bits: &[Bit]) -> Argument {
     if bits.contains(&Bit::Unknown) {
         return Argument::Unknown(shown(bits));
     }
-    let rest = match bits {
-        [Bit::Home, rest @ ..] => Some(rest),
-        [Bit::Raw('~')] => Some(&[][..]),
-        [Bit::Raw('~'), Bit::Raw('/'), ..] => bits.get(1..),
-        [Bit::Raw('~'), ..] => return Argument::Unknown(shown(bits)),
-        _ => None,
+    // Quotes around a variable begin a word, and are no letters of it.
+    let quotes = bits.iter().take_while(|bit| **bit == Bit::Present).count();
+    let bits = &bits[quotes..];
+    let (base, rest) = match bits {
+        [Bit::Home, rest @ ..] => ("~", rest),
+        [Bit::Start, rest @ ..] => ("~+", rest),
+        [Bit::Raw('~')] if quotes == 0 => ("~", &[][..]),
+        [Bit::Raw('~'), Bit::Raw('/'), ..] if quotes == 0 => ("~", &bits[1..]),
+        [Bit::Raw('~'), ..] if quotes == 0 => return Argument::Unknown(shown(bits)),
+        _ => ("", bits),
     };
-    match (rest, is_glob(bits)) {
-        (None, false) => Argument::Text(letters(bits)),
-        (None, true) => Argument::Pattern(pattern(bits)),
-        (Some(_), true) => Argument::Unknown(shown(bits)),
-        (Some(rest), false) => {
-            let text = letters(rest);
-            match text.strip_prefix('/') {
-                Some(rest) => Argument::Home(rest.trim_start_matches('/').to_owned()),
-                None if text.is_empty() => Argument::Home(text),
-                // The name of the home folder goes on: that is another folder.
-                None => Argument::Unknown(shown(bits)),
-            }
+    // A folder within a word stands for letters that only the shell knows.
+    if rest.iter().any(|bit| matches!(bit, Bit::Home | Bit::Start)) {
+        return Argument::Unknown(shown(bits));
+    }
+    if base.is_empty() {
+        return match is_glob(rest) {
+            true => Argument::Pattern(pattern(rest)),
+            false => Argument::Text(letters(rest)),
+        };
+    }
+    let text = letters(rest);
+    // The name of the folder goes on: that is another folder.
+    if !text.is_empty() && !text.starts_with('/') {
+        return Argument::Unknown(shown(bits));
+    }
+    let text = text.trim_start_matches('/').to_owned();
+    match base {
+        _ if is_glob(rest) => {
+            Argument::Pattern(format!("{base}/{}", pattern(rest).trim_start_matches('/')))
         }
+        "~" => Argument::Home(text),
+        _ => Argument::Start(text),
     }
 }
 
@@ -142,7 +159,7 @@ fn letter(bit: &Bit) -> Option<char> {
         Bit::Raw(letter) | Bit::Value(letter) | Bit::Quoted(letter) | Bit::Glob(letter) => {
             Some(letter)
         }
-        Bit::Home | Bit::Unknown | Bit::Present | Bit::Break => None,
+        Bit::Home | Bit::Start | Bit::Unknown | Bit::Present | Bit::Break => None,
     }
 }
 
@@ -154,6 +171,7 @@ fn shown(bits: &[Bit]) -> String {
     let show = |bit: &Bit| match bit {
         Bit::Unknown => Some('…'),
         Bit::Home => Some('~'),
+        Bit::Start => Some('.'),
         Bit::Break => Some(' '),
         _ => letter(bit),
     };
@@ -186,7 +204,7 @@ fn pattern(bits: &[Bit]) -> String {
                 }
                 text.push(letter);
             }
-            Bit::Home | Bit::Unknown | Bit::Present | Bit::Break => {}
+            Bit::Home | Bit::Start | Bit::Unknown | Bit::Present | Bit::Break => {}
         }
     }
     text

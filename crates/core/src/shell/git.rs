@@ -6,7 +6,7 @@
 use crate::patches;
 
 use super::options::{self, Options};
-use super::outcome::{Argument, Command, How, Place};
+use super::outcome::{Argument, Command, How, Place, When};
 use super::walk::{Input, Walker};
 use super::writers;
 
@@ -64,13 +64,14 @@ pub(super) fn read(command: &Command) -> Option<Call<'_>> {
     let mut settings = Vec::new();
     let arguments = command.argv.get(1..).unwrap_or_default();
     let mut at = 0;
-    while let Some(text) = arguments.get(at).and_then(Argument::text) {
+    // An option counts even where its value is not known.
+    while let Some(text) = arguments.get(at).map(Argument::shown) {
         if !text.starts_with('-') {
             break;
         }
         at += 1;
         let next = arguments.get(at);
-        match text {
+        match &*text {
             "-C" => {
                 folder = next.map_or(Place::Unknown, |next| folder.entered(next));
                 at += 1;
@@ -96,6 +97,10 @@ pub(super) fn read(command: &Command) -> Option<Call<'_>> {
     let arguments = arguments.get(at + 1..).unwrap_or_default();
     Some(Call { folder, settings, verb, arguments })
 }
+
+/// Verbs that only show something, and call no hook.
+pub(super) const SHOWS: [&str; 9] =
+    ["blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status", "version"];
 
 /// Verbs that leave the files of the tree as they are, whatever their arguments.
 const READS: [&str; 45] = [
@@ -191,9 +196,10 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
         "checkout" => checkout(walker, &inner, &call, &options),
         "reset" if !options.has(&["--hard", "--merge", "--keep"]) => {}
         "clean" if options.has(&["-n", "--dry-run"]) => {}
+        // Only what is not tracked goes.
         "clean" => match &options.operands[..] {
-            [] => walker.writes(call.folder.clone(), How::Delete, true),
-            paths => walker.writes_all(&inner, paths, How::Delete, true),
+            [] => walker.writes_part(call.folder.clone(), How::Delete),
+            paths => walker.writes_part_of_all(&inner, paths, How::Delete),
         },
         "apply" => apply(walker, &inner, &options, input),
         "stash" if matches!(first(&options), "list" | "show") => {}
@@ -240,14 +246,34 @@ fn checkout(walker: &mut Walker, command: &Command, call: &Call<'_>, options: &O
     if making && paths.is_empty() {
         return;
     }
-    if !making {
-        walker.writes_all(command, paths, How::Change, true);
-    }
     let sure = paths.first().and_then(Argument::text).is_some_and(is_surely_path);
+    let sure = sure || options.has(&OF_CONFLICTS);
+    if let (false, Some((first, others))) = (making, paths.split_first()) {
+        let when = if sure { When::Always } else { When::There };
+        walker.writes_when(walker.place(command, first), How::Change, true, when);
+        walker.writes_all(command, others, How::Change, true);
+    }
     if paths.len() < 2 && !sure {
         walker.writes(Place::Unknown, How::Change, true);
         walker.opaque();
     }
+}
+
+/// Options with which `checkout` takes only paths.
+pub(super) const OF_CONFLICTS: [&str; 2] = ["--ours", "--theirs"];
+
+/// Where `--` would stand in a `checkout NAME`, and the file that it is about if that is there: git
+/// itself refuses a name that is a branch as well.
+pub(super) fn doubtful_checkout(command: &Command) -> Option<(usize, Place)> {
+    let call = read(command).filter(|call| call.verb == "checkout")?;
+    let options = call.options();
+    let [only] = &options.operands[..] else { return None };
+    let making = options.has(&["-b", "-B", "--orphan", "--detach"]);
+    if making || call.behind_dashes().is_some() || only.text().is_none_or(is_surely_path) {
+        return None;
+    }
+    let at = command.argv.iter().rposition(|word| word == only)?;
+    Some((at, call.folder.join(only)))
 }
 
 /// A word that no branch is called.

@@ -64,7 +64,10 @@ pub enum Argument {
     Text(String),
     /// Below the home folder: `~/…`.
     Home(String),
-    /// A glob, in the language of claims.
+    /// Below the folder where the line started, wherever it has gone since: `$PWD/…`.
+    Start(String),
+    /// A glob, in the language of claims. A `~` at its start that is not escaped is the home
+    /// folder, and `~+` the folder where the line started.
     Pattern(String),
     /// Only running it would tell; the text has `…` for what is not known.
     Unknown(String),
@@ -82,12 +85,15 @@ impl Argument {
         match self {
             Self::Text(text) | Self::Pattern(text) | Self::Unknown(text) => Cow::Borrowed(text),
             Self::Home(rest) => Cow::Owned(format!("~/{rest}")),
+            Self::Start(rest) => Cow::Owned(format!("./{rest}")),
         }
     }
 
     pub(super) fn program(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Home(text) => text.rsplit('/').next().unwrap_or(text),
+            Self::Text(text) | Self::Home(text) | Self::Start(text) => {
+                text.rsplit('/').next().unwrap_or(text)
+            }
             _ => "",
         }
     }
@@ -105,7 +111,9 @@ pub enum Place {
     /// From the folder where the line started, or absolute; `.` is that folder.
     Path(String),
     Home(String),
-    /// All that a glob matches.
+    /// From the root of the working tree in which the line started.
+    Root(String),
+    /// All that a glob matches; it may begin with `~/`.
     Pattern(String),
     Unknown,
 }
@@ -120,14 +128,23 @@ impl Place {
         match (argument, self) {
             (Argument::Unknown(_), _) => Self::Unknown,
             (Argument::Home(rest), _) => Self::Home(rest.clone()),
+            (Argument::Start(rest), _) => Self::Path(below(".", rest)),
             (Argument::Text(text), _) if text.starts_with('/') => Self::Path(text.clone()),
-            (Argument::Pattern(text), _) if text.starts_with('/') => Self::Pattern(text.clone()),
+            (Argument::Pattern(text), _) if text.starts_with("~+/") => {
+                Self::Pattern(text[3..].to_owned())
+            }
+            (Argument::Pattern(text), _) if text.starts_with(['/', '~']) => {
+                Self::Pattern(text.clone())
+            }
             (Argument::Text(text), Self::Path(folder)) => Self::Path(below(folder, text)),
             (Argument::Text(text), Self::Home(folder)) => Self::Home(below(folder, text)),
             (Argument::Pattern(text), Self::Path(folder)) => {
                 Self::Pattern(below(&escaped(folder), text))
             }
-            (_, Self::Home(_) | Self::Pattern(_) | Self::Unknown) => Self::Unknown,
+            (Argument::Pattern(text), Self::Home(folder)) => {
+                Self::Pattern(below(&format!("~/{}", escaped(folder)), text))
+            }
+            (_, Self::Root(_) | Self::Pattern(_) | Self::Unknown) => Self::Unknown,
         }
     }
 
@@ -136,7 +153,7 @@ impl Place {
         let (text, home) = match self.join(argument) {
             Self::Path(text) => (text, false),
             Self::Home(text) => (text, true),
-            Self::Pattern(_) | Self::Unknown => return Self::Unknown,
+            Self::Root(_) | Self::Pattern(_) | Self::Unknown => return Self::Unknown,
         };
         let mut segments: Vec<&str> = Vec::new();
         for segment in text.split('/') {
@@ -155,6 +172,19 @@ impl Place {
             (_, true) => Self::Path(format!("/{joined}")),
             (_, false) if joined.is_empty() => Self::here(),
             (_, false) => Self::Path(joined),
+        }
+    }
+}
+
+impl Place {
+    /// The word that names it whatever folder the line goes to.
+    pub(super) fn as_argument(&self) -> Argument {
+        match self {
+            Self::Path(text) if text.starts_with('/') => Argument::Text(text.clone()),
+            Self::Path(text) if text == "." => Argument::Start(String::new()),
+            Self::Path(text) => Argument::Start(text.clone()),
+            Self::Home(text) => Argument::Home(text.clone()),
+            Self::Root(_) | Self::Pattern(_) | Self::Unknown => Argument::Unknown("…".to_owned()),
         }
     }
 }
@@ -187,8 +217,23 @@ pub(super) fn escaped(text: &str) -> String {
 pub struct Write {
     pub place: Place,
     pub how: How,
-    /// Everything below it too: `rm -r`, `cp -r`, `chown -R`.
+    /// Everything below it too: `rm -r`, `cp -r`.
     pub below: bool,
+    /// Only some of what lies there, and nobody can tell which: `tar x`, `find -newer`.
+    pub part: bool,
+    pub when: When,
+}
+
+/// What must be so for it to be written; whoever sees the files can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Always,
+    /// It is there already: `git checkout NAME` is about a branch otherwise.
+    There,
+    /// It is no folder, else what is copied lands in it.
+    NoFolder,
+    /// It lies in a folder that is there.
+    InFolder,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -231,6 +276,12 @@ pub(super) fn guessed(line: &str, why: Unparsed) -> Deeds {
             fresh = false;
         }
     }
-    let writes = vec![Write { place: Place::Unknown, how: How::Change, below: true }];
+    let writes = vec![Write {
+        place: Place::Unknown,
+        how: How::Change,
+        below: true,
+        part: true,
+        when: When::Always,
+    }];
     Deeds { commands, writes, reads: Vec::new(), harmless: false, unparsed: Some(why) }
 }

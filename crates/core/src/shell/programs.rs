@@ -4,9 +4,10 @@
 //! makes the line not harmless. What writes by its nature is in `writers`, git in `git`.
 
 use super::options::{self, Options};
-use super::outcome::{Argument, Command, How};
+use super::outcome::{Argument, Command, How, Place};
+use super::state::State;
 use super::tree::Parsed;
-use super::walk::{Input, State, Walker};
+use super::walk::{Input, Walker};
 use super::{git, writers};
 
 /// Neither reads nor writes files of interest, whatever its arguments.
@@ -180,11 +181,12 @@ fn find(walker: &mut Walker, command: &Command, state: &mut State) -> Parsed<()>
     if roots.is_empty() {
         roots.push(".".into());
     }
+    let found = Found::of(command, &roots, arguments);
     let mut at = 0;
     while let Some(argument) = arguments.get(at) {
         at += 1;
         match argument.text() {
-            Some("-delete") => walker.writes_all(command, &roots, How::Delete, true),
+            Some("-delete") => found.writes(walker, How::Delete, false),
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
                 let file = arguments.get(at..=at).unwrap_or_default();
                 walker.writes_all(command, file, How::Create, false);
@@ -193,23 +195,29 @@ fn find(walker: &mut Walker, command: &Command, state: &mut State) -> Parsed<()>
                 let ends = |argument: &Argument| matches!(argument.text(), Some(";" | "+"));
                 let rest = arguments.get(at..).unwrap_or_default();
                 let length = rest.iter().position(ends).unwrap_or(rest.len());
-                let found = |argument: &Argument| match argument.shown().contains("{}") {
+                let filled = |argument: &Argument| match argument.shown().contains("{}") {
                     true => Argument::Unknown(argument.shown().replace("{}", "…")),
                     false => argument.clone(),
                 };
-                let argv: Vec<Argument> = rest[..length].iter().map(found).collect();
+                let argv: Vec<Argument> = rest[..length].iter().map(filled).collect();
                 at += length + 1;
                 if argv.is_empty() {
                     continue;
                 }
                 let folder = match action {
                     "-exec" | "-ok" => command.folder.clone(),
-                    _ => super::outcome::Place::Unknown,
+                    _ => Place::Unknown,
                 };
                 let inner = Command { argv, folder, ..command.clone() };
                 let before = walker.deeds.writes.len();
                 walker.deeper(|walker| walker.command(inner, state, &Input::Unknown))?;
-                below_roots(walker, command, &roots, before);
+                for write in walker.deeds.writes.split_off(before) {
+                    match write.place {
+                        // What is written to a found file lies below a root of the search.
+                        Place::Unknown => found.writes(walker, write.how, write.below),
+                        _ => walker.deeds.writes.push(write),
+                    }
+                }
             }
             _ => {}
         }
@@ -217,18 +225,59 @@ fn find(walker: &mut Walker, command: &Command, state: &mut State) -> Parsed<()>
     Ok(())
 }
 
-/// What is written to a found file lies below a root of the search.
-fn below_roots(walker: &mut Walker, command: &Command, roots: &[Argument], before: usize) {
-    use super::outcome::{Place, Write};
-    let written = walker.deeds.writes.split_off(before);
-    for write in written {
-        if write.place != Place::Unknown {
-            walker.deeds.writes.push(write);
-            continue;
+/// What a `find` finds: all below its roots, what has a name there, or nobody can tell what.
+struct Found {
+    places: Vec<Place>,
+    /// It looks at more than names.
+    unsure: bool,
+    named: bool,
+}
+
+impl Found {
+    fn of(command: &Command, roots: &[Argument], arguments: &[Argument]) -> Self {
+        let (mut name, mut deep, mut unsure) = (None, true, false);
+        let mut tests =
+            arguments.iter().skip_while(|one| !one.shown().starts_with(['-', '(', '!']));
+        while let Some(test) = tests.next() {
+            match test.text().unwrap_or_default() {
+                "-name" | "-iname" if name.is_none() => name = tests.next(),
+                // Folders go only with what is in them, or when that is nothing.
+                "-type" => unsure |= tests.next().and_then(Argument::text) != Some("f"),
+                "-maxdepth" => {
+                    let depth = tests.next().and_then(Argument::text);
+                    unsure |= depth != Some("1");
+                    deep = false;
+                }
+                "-depth" | "-print" | "-print0" | "-delete" => {}
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let ends = |one: &Argument| matches!(one.text(), Some(";" | "+"));
+                    tests.by_ref().find(|one| ends(one));
+                }
+                _ => unsure = true,
+            }
         }
-        for root in roots {
-            let place = walker.place(command, root);
-            walker.deeds.writes.push(Write { place, how: write.how, below: true });
+        let between = if deep { "**/" } else { "" };
+        let literal = |name: &str| name.replace('{', "\\{").replace('}', "\\}").replace(',', "\\,");
+        let name_text = name.and_then(Argument::text);
+        let pattern = name_text.map(|name| format!("{between}{}", literal(name)));
+        let whole = deep && name.is_none();
+        unsure |= !whole && pattern.is_none();
+        let place = |root: &Argument| {
+            let root = command.folder.join(root);
+            match (&pattern, unsure) {
+                (Some(pattern), false) => root.join(&Argument::Pattern(pattern.clone())),
+                _ => root,
+            }
+        };
+        Self { places: roots.iter().map(place).collect(), unsure, named: !whole }
+    }
+
+    fn writes(&self, walker: &mut Walker, how: How, below: bool) {
+        for place in self.places.iter().cloned() {
+            match self.unsure {
+                true => walker.writes_part(place, how),
+                false => walker.writes(place, how, below || !self.named),
+            }
         }
     }
 }
@@ -298,8 +347,36 @@ fn is_suffixed(argument: &Argument) -> bool {
     text.starts_with("-i") && text.len() > 2 || text.starts_with("--in-place=")
 }
 
+/// Has an `s` with any letter between its parts a flag that writes or runs?
+fn substitution_acts(script: &str) -> bool {
+    let starts = script.char_indices().filter(|(_, letter)| *letter == 's');
+    starts.filter_map(|(at, _)| script.get(at + 1..)).any(|rest| {
+        let mut letters = rest.chars();
+        let Some(between) = letters.next().filter(|one| !one.is_alphanumeric() && *one != '\n')
+        else {
+            return false;
+        };
+        let (mut ends, mut escaped) = (0, false);
+        for letter in letters.by_ref() {
+            match (escaped, letter) {
+                (false, '\\') => escaped = true,
+                (false, letter) if letter == between => ends += 1,
+                _ => escaped = false,
+            }
+            if ends == 2 {
+                break;
+            }
+        }
+        let flag = |letter: &char| letter.is_ascii_digit() || "gIimMp".contains(*letter);
+        ends == 2 && letters.find(|letter| !flag(letter)).is_some_and(|one| "we".contains(one))
+    })
+}
+
 /// Has the script a command `w`, `W` or `e`, or such a flag? Rather one too many.
 fn script_acts(script: &str) -> bool {
+    if substitution_acts(script) {
+        return true;
+    }
     script.split(['\n', ';', '{', '}']).any(|part| {
         let part = part.trim();
         let command = part.trim_start_matches(|c: char| {

@@ -7,8 +7,9 @@ use std::rc::Rc;
 
 use super::outcome::{Argument, Command, Place};
 use super::reader;
+use super::state::State;
 use super::tree::{Node, Parsed};
-use super::walk::{Input, State, Walker};
+use super::walk::{Input, Walker};
 use super::wrappers::{self, Inner};
 use super::{outcome, programs};
 
@@ -27,8 +28,19 @@ impl Walker {
         for (name, value) in &command.assigned {
             self.alters(name, Some(value));
         }
+        for (file, how) in wrappers::written(&command) {
+            self.writes(self.place(&command, &file), how, false);
+        }
         match wrappers::look_through(&command, input) {
-            Inner::Command(inner) => self.deeper(|walker| walker.command(inner, state, input)),
+            Inner::Command(inner) => {
+                // Baton does more than to start it: as whom, and in which role.
+                if command.name() == "baton" {
+                    let own = command.argv.len() - inner.argv.len();
+                    let argv = command.argv[..own].to_vec();
+                    self.deeds.commands.push(Command { argv, ..command.clone() });
+                }
+                self.deeper(|walker| walker.command(inner, state, input))
+            }
             Inner::Script(text, arguments) => self.inner_script(&text, arguments, &command, state),
             Inner::Unknown => {
                 self.opaque();
@@ -182,7 +194,14 @@ fn is_option(argument: &Argument) -> bool {
 }
 
 /// What a command surely prints.
-fn printed(command: &Command, input: &Input) -> Option<String> {
+fn printed(command: &Command, input: &Input) -> Option<Argument> {
+    match command.name() {
+        "pwd" => Some(command.folder.as_argument()),
+        _ => printed_text(command, input).map(Argument::Text),
+    }
+}
+
+fn printed_text(command: &Command, input: &Input) -> Option<String> {
     let arguments = command.argv.get(1..).unwrap_or_default();
     let texts: Option<Vec<&str>> = arguments.iter().map(Argument::text).collect();
     let texts = texts?;
@@ -199,7 +218,6 @@ fn printed(command: &Command, input: &Input) -> Option<String> {
         ("which", [name]) | ("command" | "type", ["-v" | "-p" | "-P", name]) => {
             Some((*name).to_owned())
         }
-        ("pwd", _) => Some(".".to_owned()),
         ("dirname", [path]) => {
             let (folder, _) = path.trim_end_matches('/').rsplit_once('/').unwrap_or((".", ""));
             Some(folder.to_owned())
@@ -225,6 +243,17 @@ impl Walker {
         for operand in operands {
             let place = self.place(command, operand);
             self.writes(place, how, below);
+        }
+    }
+
+    pub(super) fn writes_part_of_all(
+        &mut self,
+        command: &Command,
+        operands: &[Argument],
+        how: outcome::How,
+    ) {
+        for operand in operands {
+            self.writes_part(self.place(command, operand), how);
         }
     }
 

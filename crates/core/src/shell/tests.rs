@@ -1,20 +1,23 @@
 //! Lines as agents write them, and what is known of each.
 //!
 //! Each table is one line and its deeds in short: `create a`, `delete b/**` with all below it, `?`
-//! for a place nobody knows, and `!` at the end of what is not harmless.
+//! for a place nobody knows, `/some` for what cannot be told of it, and `!` at the end of what is
+//! not harmless.
 
 mod dangers;
 mod limits;
 mod lines;
 mod properties;
+mod settling;
 
-use super::outcome::{Deeds, How, Place, Write};
+use super::outcome::{Deeds, How, Place, When, Write};
 
 fn place(place: &Place) -> String {
     match place {
         Place::Path(text) if text.starts_with('~') => format!("./{text}"),
         Place::Path(text) => text.clone(),
         Place::Home(text) => format!("~/{text}"),
+        Place::Root(text) => format!(":/{text}"),
         Place::Pattern(text) => format!("<{text}>"),
         Place::Unknown => "?".to_owned(),
     }
@@ -31,7 +34,18 @@ fn write(write: &Write) -> String {
         How::Copy => "copy",
         How::Folder => "folder",
     };
-    format!("{how} {}{}", place(&write.place), if write.below { "/**" } else { "" })
+    let below = match (write.below, write.part) {
+        (_, true) => "/some",
+        (true, false) => "/**",
+        (false, false) => "",
+    };
+    let when = match write.when {
+        When::Always => "",
+        When::There => " if there",
+        When::NoFolder => " if no folder",
+        When::InFolder => " if in a folder",
+    };
+    format!("{how} {}{below}{when}", place(&write.place))
 }
 
 fn in_short(deeds: &Deeds) -> String {

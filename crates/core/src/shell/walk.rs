@@ -1,86 +1,22 @@
 //! Follows a script: which commands run, in which folder, with which words.
 //!
-//! Owns the state of the shell while it runs: folder, variables, functions. Invariant: what holds
-//! on one way through the script and not on another is unknown where the ways meet.
+//! Owns the ways through it. Invariant: what holds on one way through the script and not on another
+//! is unknown where the ways meet.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::danger::CLIENT_IDS;
 use super::expand::{self, Bit};
-use super::outcome::{Argument, Command, Deeds, How, Place, Write};
+use super::outcome::{Argument, Command, Deeds, How, Place, When, Write};
+use super::state::State;
 use super::tree::{Assignment, Block, Change, Item, Link, Node, Operator, Parsed, Piece};
 use super::tree::{Redirect, Script, Simple, Word};
 use super::words::literal;
 use super::{COMMANDS_MAX, DEPTH_MAX, LINE_BYTES_MAX, TURNS_MAX, Unparsed};
 
-/// Variables that are remembered, and the longest value.
-const VARIABLES_MAX: usize = 128;
-const VALUE_BYTES_MAX: usize = 4096;
 /// Letters that all words together may become.
 const LETTERS_MAX: usize = 8 * LINE_BYTES_MAX;
-
-/// What the shell knows while it runs.
-#[derive(Clone, Debug)]
-pub(super) struct State {
-    pub(super) folder: Place,
-    pub(super) before: Option<Place>,
-    /// Folders that `pushd` left.
-    pub(super) pushed: Vec<Place>,
-    /// None: it was set to something that is not known.
-    pub(super) variables: BTreeMap<String, Option<Argument>>,
-    /// `$1` and so on.
-    pub(super) positional: Option<Vec<Argument>>,
-    pub(super) functions: BTreeMap<String, Rc<Node>>,
-}
-
-impl State {
-    /// What holds whichever of the two ways was taken.
-    pub(super) fn meet(&mut self, other: &Self) {
-        if self.folder != other.folder {
-            self.folder = Place::Unknown;
-        }
-        if self.before != other.before {
-            self.before = None;
-        }
-        if self.pushed != other.pushed {
-            self.pushed.clear();
-        }
-        for (name, value) in &other.variables {
-            match self.variables.get(name) {
-                Some(known) if known == value => {}
-                _ => drop(self.variables.insert(name.clone(), None)),
-            }
-        }
-        for (name, value) in &mut self.variables {
-            if other.variables.get(name) != Some(value) {
-                *value = None;
-            }
-        }
-        for (name, body) in &other.functions {
-            self.functions.entry(name.clone()).or_insert_with(|| Rc::clone(body));
-        }
-    }
-
-    /// Sets a variable; one too many, or one too long, is just not known.
-    pub(super) fn set(&mut self, name: &str, value: Option<Argument>) {
-        let fits = |value: &Argument| value.shown().len() <= VALUE_BYTES_MAX;
-        let special = matches!(name, "HOME" | "PWD");
-        if self.variables.len() < VARIABLES_MAX || special || self.variables.contains_key(name) {
-            self.variables.insert(name.to_owned(), value.filter(fits));
-        }
-    }
-
-    fn differs(&self, other: &Self) -> bool {
-        self.folder != other.folder || self.variables != other.variables
-    }
-
-    /// Nothing is known any more of what could have changed.
-    fn forget(&mut self) {
-        self.folder = Place::Unknown;
-        self.before = None;
-        self.variables.values_mut().for_each(|value| *value = None);
-    }
-}
 
 /// Standard input of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,17 +31,20 @@ pub(super) enum Input {
 pub(super) struct Walker {
     pub(super) deeds: Deeds,
     /// What the last command printed, where that is sure.
-    pub(super) output: Option<String>,
+    pub(super) output: Option<Argument>,
     pub(super) terminal: bool,
     depth: usize,
     ran: usize,
+    /// Everything that was followed, also what runs no program.
+    steps: usize,
     letters: usize,
 }
 
 /// Follows a whole script from its start.
 pub(super) fn walk(script: &Script) -> Parsed<Deeds> {
     let deeds = Deeds { harmless: true, ..Deeds::default() };
-    let mut walker = Walker { deeds, output: None, terminal: false, depth: 0, ran: 0, letters: 0 };
+    let (depth, ran, steps, letters) = (0, 0, 0, 0);
+    let mut walker = Walker { deeds, output: None, terminal: false, depth, ran, steps, letters };
     let mut state = State {
         folder: Place::here(),
         before: None,
@@ -188,7 +127,8 @@ impl Walker {
             self.output = None;
             self.deeper(|walker| walker.node(node, &mut inner, &input))?;
             let output = self.output.take().filter(|_| self.ran == before + 1);
-            input = output.map_or(Input::Unknown, Input::Known);
+            let text = output.as_ref().and_then(Argument::text);
+            input = text.map_or(Input::Unknown, |text| Input::Known(text.to_owned()));
             // zsh runs the last command of a pipeline in the shell itself.
             if index == last && !item.background && state.differs(&inner) {
                 state.meet(&inner);
@@ -198,6 +138,10 @@ impl Walker {
     }
 
     pub(super) fn node(&mut self, node: &Node, state: &mut State, input: &Input) -> Parsed<()> {
+        self.steps += 1;
+        if self.steps > COMMANDS_MAX {
+            return Err(Unparsed::TooMuch);
+        }
         match node {
             Node::Simple(simple) => self.simple(simple, state, input),
             Node::Function { name, body } => {
@@ -328,9 +272,6 @@ impl Walker {
             return Ok(());
         }
         self.ran += 1;
-        if self.ran > COMMANDS_MAX {
-            return Err(Unparsed::TooMuch);
-        }
         let command = Command { assigned, ..Command::new(argv, state.folder.clone()) };
         self.command(command, state, &input)?;
         let leaves = |redirect: &Redirect| !matches!(redirect.operator, Operator::Here);
@@ -354,7 +295,8 @@ impl Walker {
 
     /// A variable that says who acts, or on which repository, is of interest by itself.
     fn set_alone(&mut self, name: &str, value: Option<&Argument>, state: &State) {
-        if name.starts_with("BATON_") || name.starts_with("GIT_") {
+        let client = CLIENT_IDS.contains(&name);
+        if client || name.starts_with("BATON_") || name.starts_with("GIT_") {
             let value = value.map_or("…".into(), Argument::shown);
             let argv = vec!["export".into(), Argument::Text(format!("{name}={value}"))];
             self.deeds.commands.push(Command::new(argv, state.folder.clone()));
@@ -394,9 +336,19 @@ impl Walker {
     }
 
     pub(super) fn writes(&mut self, place: Place, how: How, below: bool) {
+        self.writes_when(place, how, below, When::Always);
+    }
+
+    pub(super) fn writes_when(&mut self, place: Place, how: How, below: bool, when: When) {
         if !matches!(&place, Place::Path(path) if is_device(path)) {
-            self.deeds.writes.push(Write { place, how, below });
+            self.deeds.writes.push(Write { place, how, below, part: false, when });
         }
+    }
+
+    /// Something below it is written, and only running it would tell what.
+    pub(super) fn writes_part(&mut self, place: Place, how: How) {
+        self.deeds.writes.push(Write { place, how, below: true, part: true, when: When::Always });
+        self.opaque();
     }
 
     pub(super) fn reads(&mut self, place: Place) {
@@ -468,7 +420,7 @@ impl Walker {
                 Piece::Command { script, quoted } => {
                     let value = self.substituted(script, state)?;
                     let unknown = || Argument::Unknown("…".to_owned());
-                    let value = value.map_or_else(unknown, Argument::Text);
+                    let value = value.unwrap_or_else(unknown);
                     expand::of_value(&value, *quoted, &mut bits);
                 }
                 Piece::Process(script) => {
@@ -498,13 +450,16 @@ impl Walker {
     }
 
     /// Runs a substitution; gives what it prints, where that is sure.
-    fn substituted(&mut self, script: &Script, state: &State) -> Parsed<Option<String>> {
+    fn substituted(&mut self, script: &Script, state: &State) -> Parsed<Option<Argument>> {
         let mut inner = state.clone();
         let before = self.ran;
         self.output = None;
         self.deeper(|walker| walker.script(script, &mut inner, &Input::Outside))?;
         let output = self.output.take().filter(|_| self.ran == before + 1);
-        Ok(output.map(|text| text.trim_end_matches('\n').to_owned()))
+        Ok(output.map(|output| match output {
+            Argument::Text(text) => Argument::Text(text.trim_end_matches('\n').to_owned()),
+            other => other,
+        }))
     }
 
     fn variable(
@@ -530,7 +485,8 @@ impl Walker {
         let value = match (state.variables.get(name), name) {
             (Some(value), _) => value.clone(),
             (None, "HOME") => Some(Argument::Home(String::new())),
-            (None, "PWD") => Some(Argument::Text(".".to_owned())),
+            (None, "PWD") => Some(state.folder.as_argument()),
+            (None, "OLDPWD") => state.before.as_ref().map(Place::as_argument),
             (None, _) => positional(name, state),
         };
         // Splits in a way that is not followed.

@@ -4,7 +4,7 @@
 //! understood is not looked through, and a program that is not looked through is judged itself.
 
 use super::options;
-use super::outcome::{Argument, Command};
+use super::outcome::{Argument, Command, How};
 use super::walk::Input;
 
 /// What a program starts.
@@ -77,7 +77,64 @@ pub(super) fn look_through(command: &Command, input: &Input) -> Inner {
             script.map_or(Inner::Itself, |script| joined(&[script]))
         }
         "expect" => Inner::Unknown,
+        "baton" => baton(command),
         _ => Inner::Itself,
+    }
+}
+
+/// Options of Baton itself that take a value.
+pub(super) const OF_BATON: [&str; 4] = ["--session", "--agent", "--person-token", "--op-id"];
+
+/// What Baton runs for whoever asks: the command behind `--`, or behind `--exec`.
+fn baton(command: &Command) -> Inner {
+    let arguments = command.argv.get(1..).unwrap_or_default();
+    let rest = arguments.get(start_of(arguments, "C", &OF_BATON)..).unwrap_or_default();
+    let word = |at: usize| rest.get(at).and_then(Argument::text).unwrap_or_default();
+    let behind = |sign: &str| {
+        let at = rest.iter().position(|word| word.text() == Some(sign))?;
+        rest.get(at + 1..).filter(|argv| !argv.is_empty())
+    };
+    match (word(0), word(1)) {
+        ("once" | "sandbox", _) => {
+            let Some(argv) = behind("--") else { return Inner::Itself };
+            let folder = options::read(rest, "", &["--dir", "--net", "--allow-write"]);
+            let folder = folder.value(&["--dir"]).map(|dir| command.folder.entered(dir));
+            let folder = folder.unwrap_or_else(|| command.folder.clone());
+            let argv = argv.to_vec();
+            Inner::Command(Command { argv, folder, ..command.clone() })
+        }
+        ("journal", _) => match behind("--exec") {
+            Some(argv) => with(command, argv),
+            None if rest.iter().any(|word| word.shown().starts_with("--exec")) => Inner::Unknown,
+            None => Inner::Itself,
+        },
+        // These run what the repository names, and a client.
+        ("task", "check") | ("start", _) => Inner::Unknown,
+        ("handoff", "accept") if rest.iter().any(|word| word.shown().starts_with("--start")) => {
+            Inner::Unknown
+        }
+        _ => Inner::Itself,
+    }
+}
+
+/// The files that the starting program itself writes, besides what it starts.
+pub(super) fn written(command: &Command) -> Vec<(Argument, How)> {
+    let arguments = command.argv.get(1..).unwrap_or_default();
+    match command.name() {
+        "time" => {
+            let start = start_of(arguments, "fo", &["--format", "--output"]);
+            let own = arguments.get(..start).unwrap_or_default();
+            let options = options::read(own, "fo", &["--format", "--output"]);
+            let how = if options.has(&["-a", "--append"]) { How::Append } else { How::Create };
+            options.values(&["-o", "--output"]).map(|file| (file.clone(), how)).collect()
+        }
+        "script" => {
+            let options = options::read(arguments, "cEIOBTmt", &["--command"]);
+            let how = if options.has(&["-a", "--append"]) { How::Append } else { How::Create };
+            let file = options.operands.first().cloned().unwrap_or_else(|| "typescript".into());
+            vec![(file, how)]
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -111,7 +168,16 @@ fn with(command: &Command, argv: &[Argument]) -> Inner {
 
 fn plain(command: &Command, short: &str, skipped: usize) -> Inner {
     let arguments = command.argv.get(1..).unwrap_or_default();
-    let long = ["--user", "--group", "--signal", "--kill-after", "--adjustment", "--chdir"];
+    let long = [
+        "--user",
+        "--group",
+        "--signal",
+        "--kill-after",
+        "--adjustment",
+        "--chdir",
+        "--output",
+        "--format",
+    ];
     let mut start = start_of(arguments, short, &long) + skipped;
     let mut inner = command.clone();
     inner.terminal |= command.name() == "unbuffer";

@@ -6,7 +6,7 @@
 use crate::patches::{self, Action, File};
 
 use super::options::{self, Options};
-use super::outcome::{Argument, Command, How, Place};
+use super::outcome::{Argument, Command, How, Place, When};
 use super::walk::{Input, Walker};
 
 /// Notes what the command writes; false when the program is not known.
@@ -32,10 +32,15 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) -> bo
         }
         "chmod" | "chown" | "chgrp" => {
             let options = read("");
-            let below = options.has(&["-R", "--recursive"]);
-            let first = usize::from(!options.has(&["--reference"]));
-            let files = options.operands.get(first..).unwrap_or_default();
-            walker.writes_all(command, files, How::Change, below);
+            // A mode may look like an option: chmod -x FILE.
+            let modes = ["-r", "-w", "-x", "-X", "-s", "-t", "-u", "-g", "-o"];
+            let given =
+                options.has(&["--reference"]) || command.name() == "chmod" && options.has(&modes);
+            let files = options.operands.get(usize::from(!given)..).unwrap_or_default();
+            match options.has(&["-R", "--recursive"]) {
+                true => walker.writes_part_of_all(command, files, How::Change),
+                false => walker.writes_all(command, files, How::Change, false),
+            }
         }
         "cp" | "mv" | "ln" | "install" | "rsync" => copy(walker, command),
         "dd" => dd(walker, command),
@@ -115,12 +120,15 @@ fn copy(walker: &mut Walker, command: &Command) {
         return;
     }
     let how = if name == "mv" { How::MoveTo } else { How::Copy };
-    // Whether a source ends in a slash decides what it makes below the target.
-    if name == "rsync" {
-        return walker.writes_all(command, &[target], how, true);
+    // What the sources have decides what it makes below the target; but what they do not have is
+    // taken away from there, if that is asked for.
+    let takes_away =
+        ["--delete", "--del", "--delete-before", "--delete-after", "--delete-excluded"];
+    if name == "rsync" && options.has(&takes_away) {
+        return walker.writes_all(command, &[target], How::Delete, true);
     }
-    if options.has(&["--parents"]) {
-        return walker.writes_all(command, &[target], how, true);
+    if name == "rsync" || options.has(&["--parents"]) {
+        return walker.writes_part_of_all(command, &[target], how);
     }
     let unsure = folder.is_none() && sources.len() == 1 && !options.has(&["-T"]);
     landed(walker, command, &sources, &target, (how, below, unsure));
@@ -137,8 +145,9 @@ fn landed(
 ) {
     let shown = target.shown();
     let folder = shown.ends_with('/') || matches!(&*shown, "." | "..") || shown.ends_with("/..");
-    if unsure && !folder {
-        walker.writes_all(command, std::slice::from_ref(target), how, below);
+    let unsure = unsure && !folder;
+    if unsure {
+        walker.writes_when(walker.place(command, target), how, below, When::NoFolder);
     }
     for source in sources {
         let base = walker.place(command, target);
@@ -156,10 +165,11 @@ fn landed(
             }
             _ => Place::Unknown,
         };
-        if unsure && !folder && place == Place::Unknown {
+        if unsure && place == Place::Unknown {
             continue;
         }
-        walker.writes(place, how, below);
+        let when = if unsure { When::InFolder } else { When::Always };
+        walker.writes_when(place, how, below, when);
     }
 }
 
@@ -251,7 +261,7 @@ pub(super) fn patched(
         return walker.opaque();
     };
     for File { path, action, moved_to, .. } in &files {
-        let place = walker.place(command, &path.as_str().into());
+        let place = named(walker, command, path);
         let how = match (action, moved_to) {
             (Action::Add, _) => How::Create,
             (Action::Delete, _) => How::Delete,
@@ -260,9 +270,21 @@ pub(super) fn patched(
         };
         walker.writes(place, how, false);
         if let Some(target) = moved_to {
-            let place = walker.place(command, &target.as_str().into());
+            let place = named(walker, command, target);
             walker.writes(place, How::MoveTo, false);
         }
+    }
+}
+
+/// A name in a patch, as the program that reads it takes it.
+fn named(walker: &Walker, command: &Command, path: &str) -> Place {
+    match &command.folder {
+        _ if command.name() != "git" => walker.place(command, &path.into()),
+        // git takes names from the root of the tree, wherever in it it runs.
+        Place::Path(folder) if !folder.starts_with(['/', '.']) || folder == "." => {
+            Place::Root(path.to_owned())
+        }
+        _ => Place::Unknown,
     }
 }
 
@@ -329,8 +351,7 @@ fn tar(walker: &mut Walker, command: &Command) {
     if options.has(&["-x", "--extract", "--get"]) {
         if !options.has(&["-O", "--to-stdout"]) {
             let target = folder.cloned().unwrap_or_else(|| ".".into());
-            let place = command.folder.entered(&target);
-            walker.writes(place, How::Create, true);
+            walker.writes_part(command.folder.entered(&target), How::Create);
         }
         walker.reads_all(command, &archive);
     } else if options.has(&["-t", "--list", "-d", "--diff"]) {
@@ -353,6 +374,5 @@ fn unzip(walker: &mut Walker, command: &Command) {
         return;
     }
     let target = options.value(&["-d"]).cloned().unwrap_or_else(|| ".".into());
-    let place = command.folder.entered(&target);
-    walker.writes(place, How::Create, true);
+    walker.writes_part(command.folder.entered(&target), How::Create);
 }

@@ -17,6 +17,7 @@ use baton_core::id::SessionId;
 use baton_core::refusal::Held;
 use baton_core::resource::Resource;
 use baton_core::shell;
+use baton_core::zones::Rule;
 
 use super::activity::{self, Activity, Deed, Line};
 use super::committed;
@@ -61,20 +62,22 @@ pub fn after(
     call: &str,
     failed: bool,
 ) -> Result<Compared, Failure> {
-    let deeds = shell::read(line);
+    let mut deeds = shell::read(line);
     let mut compared = Compared::default();
-    let written: Vec<String> = super::shell::targets(&deeds)
-        .into_iter()
-        .filter(|target| !target.pattern)
-        .map(|target| target.path)
-        .collect();
+    let quiet = deeds.harmless && deeds.writes.is_empty();
+    let written = super::targets::aims(&workspace.place, cwd, &mut deeds).files;
+    let written: Vec<String> = written.into_iter().map(|target| target.path).collect();
     reads::remember(workspace, actor, cwd, &written);
     interfaces::edited(workspace, actor, cwd, &written)?;
     let activity = Activity::here(&workspace.place, &workspace.tree, actor);
-    let Some(me) = actor.session.clone().filter(|_| !deeds.harmless) else {
+    let Some(me) = actor.session.clone().filter(|_| !quiet) else {
         return Ok(compared);
     };
     let lines = activity.lines();
+    // Only what was begun is compared: a folder that a line took away is no folder any more.
+    if activity::window(&lines, &me, call).is_none() {
+        return Ok(compared);
+    }
     activity.ended(call);
     if workspace.place.git.is_none() {
         return Ok(compared);
@@ -203,6 +206,10 @@ fn judge(
         match finding.because {
             Because::Held if holder_ran(&finding, lines, since) => {}
             Because::Held => foreign.push(finding.resource),
+            // Also of what it holds itself: others add to it at the same time.
+            _ if !others_ran && finding.zone == Rule::Append && is_rewritten(&root, &finding)? => {
+                kept.push(finding.resource);
+            }
             Because::Mine | Because::Unjudged | Because::GitDir => {}
             _ if others_ran => {}
             // For a person, or for whoever claims first. Nobody is accused of what may have been
@@ -213,13 +220,14 @@ fn judge(
                     kept.push(finding.resource);
                 }
             }
-            _ => free.push(finding.resource),
+            _ if finding.zone == Rule::Append => free.push((finding.resource, Change::Append)),
+            _ => free.push((finding.resource, Change::Unknown)),
         }
     }
     compared.breached = note(workspace, actor, &foreign)?;
-    let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
+    let target = |path: &Resource, change| Target::file(path.to_string(), change);
     if !kept.is_empty() {
-        let targets: Vec<Target> = kept.iter().map(target).collect();
+        let targets: Vec<Target> = kept.iter().map(|path| target(path, Change::Unknown)).collect();
         let judged = edit::judge(workspace, actor, &root, &targets)?;
         let refused = judged.refused(denials::Deed::Shell).into_iter();
         let done = refused.map(|one| Refused { done: true, ..one }).collect();
@@ -227,12 +235,22 @@ fn judge(
         compared.kept = Some(judged);
     }
     if !free.is_empty() && free.len() <= CLAIMED_MAX {
-        let targets: Vec<Target> = free.iter().map(target).collect();
+        let targets = free.into_iter().map(|(path, change)| target(&path, change));
+        let targets: Vec<Target> = targets.collect();
         compared.taken = Some(edit(workspace, actor, &root, &targets)?);
         let paths: Vec<String> = targets.into_iter().map(|target| target.path).collect();
         reads::remember(workspace, actor, &root, &paths);
     }
     Ok(())
+}
+
+/// Did lines change that are committed? What others added since is not known here.
+fn is_rewritten(root: &Path, finding: &Finding) -> Result<bool, Failure> {
+    let path = finding.resource.to_string();
+    let Some(before) = Git::in_tree(root)?.content("HEAD", &path)? else { return Ok(false) };
+    let after = std::fs::read(root.join(&path)).unwrap_or_default();
+    let (before, after) = (String::from_utf8_lossy(&before), String::from_utf8_lossy(&after));
+    Ok(!edit::keeps(&before, &after))
 }
 
 /// Files that others edited in the last minutes and have not committed, with their names; nothing

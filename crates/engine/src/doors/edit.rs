@@ -84,7 +84,7 @@ impl Target {
     }
 
     /// The word that means it and nothing else.
-    fn word(&self) -> String {
+    pub(super) fn word(&self) -> String {
         let kind = if self.pattern { "glob" } else { "path" };
         format!("{kind}:{}", self.path)
     }
@@ -105,6 +105,13 @@ impl Judged {
             notices: Vec::new(),
             due: verdicts.due,
         }
+    }
+
+    /// The verdict is the strictest of what was found.
+    pub(super) fn sum_up(&mut self) {
+        let found = self.findings.iter().map(|one| one.verdict);
+        let all = found.chain(self.not_claimable.iter().map(|one| one.verdict));
+        self.verdict = all.max().unwrap_or(Verdict::Allow);
     }
 
     fn sign_of_life(&mut self, workspace: &mut Workspace, actor: &Actor) -> Result<(), Failure> {
@@ -165,20 +172,41 @@ pub(super) fn judge(
     cwd: &Path,
     targets: &[Target],
 ) -> Result<Judged, Failure> {
+    let mut judged = look(workspace, actor, cwd, targets)?;
+    decide(workspace, actor, cwd, targets, &mut judged)?;
+    Ok(judged)
+}
+
+/// The verdict on the paths alone.
+pub(super) fn look(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+) -> Result<Judged, Failure> {
     let words: Vec<String> = targets.iter().map(Target::word).collect();
     let wanted = api::Check { paths: words, token: None };
-    let mut judged = Judged::of(checking::check(workspace, actor, cwd, &wanted)?);
+    Ok(Judged::of(checking::check(workspace, actor, cwd, &wanted)?))
+}
+
+/// What the changes themselves would do, and then the claim.
+pub(super) fn decide(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+    judged: &mut Judged,
+) -> Result<(), Failure> {
     if judged.verdict < Verdict::Ask {
-        look_at_changes(workspace, actor, cwd, targets, &mut judged)?;
+        look_at_changes(workspace, actor, cwd, targets, judged)?;
         if judged.goes_against_others() {
             judged.verdict = Verdict::Deny;
         }
     }
     match judged.verdict {
-        Verdict::Ask | Verdict::Deny => judged.sign_of_life(workspace, actor)?,
-        Verdict::Allow | Verdict::Warn => take(workspace, actor, &mut judged)?,
+        Verdict::Ask | Verdict::Deny => judged.sign_of_life(workspace, actor),
+        Verdict::Allow | Verdict::Warn => take(workspace, actor, judged),
     }
-    Ok(judged)
 }
 
 fn thing(path: &Resource) -> Thing {
@@ -259,11 +287,14 @@ fn appends(workspace: &Workspace, resource: &Resource, change: &Change) -> bool 
     // What is made anew changes no line of anybody's.
     let Some(there) = text_at(&path) else { return true };
     match change {
-        Change::Away => false,
-        change => {
-            change.makes(&there).is_none_or(|after| after.starts_with(there.trim_end_matches('\n')))
-        }
+        Change::Append => true,
+        change => change.makes(&there).is_some_and(|after| keeps(&there, &after)),
     }
+}
+
+/// Does what was there stand before all that came to it?
+pub(super) fn keeps(there: &str, after: &str) -> bool {
+    after.starts_with(there.trim_end_matches('\n'))
 }
 
 /// How many lines it would take back of what another made of the file since it was read. What

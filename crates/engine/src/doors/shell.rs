@@ -13,11 +13,12 @@ use baton_core::deploy;
 use baton_core::landing::Guard;
 use baton_core::notices::Notice;
 use baton_core::shell::danger::{self, Danger, Verb};
-use baton_core::shell::{self, Deeds, How, Place, Write};
+use baton_core::shell::{self, Deeds};
 
 use super::activity::Activity;
 use super::committed;
-use super::edit::{self, Change, Target};
+use super::edit;
+use super::targets;
 use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
@@ -92,58 +93,39 @@ fn judge(
     line: &str,
     call: &str,
 ) -> Result<Judged, Failure> {
-    let deeds = shell::read(line);
+    let mut deeds = shell::read(line);
+    let aims = targets::aims(&workspace.place, cwd, &mut deeds);
+    // Before anything can go wrong: what was not judged is compared all the same.
+    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    if aims.compared {
+        activity.began(call);
+        if let Some(me) = &actor.session {
+            committed::begins(&workspace.place, me, call);
+        }
+    }
     let mut judged = Judged {
         verdict: Verdict::Allow,
         stopped: Vec::new(),
         deploys: None,
         on_target: None,
         edits: None,
-        harmless: deeds.harmless,
+        harmless: !aims.compared,
         notices: Vec::new(),
     };
     look_at_dangers(workspace, actor, &deeds, &mut judged)?;
-    let targets = targets(&deeds);
-    if judged.verdict < Verdict::Ask && !targets.is_empty() {
-        let edits = edit::judge(workspace, actor, cwd, &targets)?;
+    let writes = !aims.files.is_empty() || !aims.wide.is_empty();
+    if judged.verdict < Verdict::Ask && writes {
+        let edits = targets::judge(workspace, actor, cwd, &aims)?;
         judged.verdict = judged.verdict.max(edits.verdict);
         judged.edits = Some(edits);
     } else {
         judged.notices = doors::alive(workspace, actor)?;
     }
-    if judged.verdict < Verdict::Ask && !deeds.harmless {
-        Activity::here(&workspace.place, &workspace.tree, actor).began(call);
-        if let Some(me) = &actor.session {
-            committed::begins(&workspace.place, me, call);
-        }
+    // What does not run has no end that somebody would tell.
+    if judged.verdict >= Verdict::Ask && aims.compared {
+        activity.ended(call);
     }
     Ok(judged)
-}
-
-/// The files that a line surely writes, as far as it names them.
-pub(super) fn targets(deeds: &Deeds) -> Vec<Target> {
-    deeds.writes.iter().filter_map(target).collect()
-}
-
-fn target(write: &Write) -> Option<Target> {
-    let change = match write.how {
-        How::Delete | How::MoveFrom => Change::Away,
-        How::Folder => return None,
-        How::Append => Change::Append,
-        _ => Change::Unknown,
-    };
-    let slash = if write.below { "/" } else { "" };
-    match &write.place {
-        Place::Path(path) => {
-            let path = format!("{}{slash}", path.trim_end_matches('/'));
-            // The device files that every shell line writes to.
-            (!path.starts_with("/dev/")).then_some(Target { path, pattern: false, change })
-        }
-        Place::Pattern(pattern) if !pattern.starts_with('/') => {
-            Some(Target { path: format!("{pattern}{slash}"), pattern: true, change })
-        }
-        Place::Pattern(_) | Place::Home(_) | Place::Unknown => None,
-    }
 }
 
 fn look_at_dangers(
@@ -169,6 +151,11 @@ fn look_at_dangers(
                 Verb::PlainCommit => {
                     judged.on_target = guarded_branch(workspace)?;
                     judged.on_target.is_some() || !others.is_empty()
+                }
+                // Whose files they are is judged when git asks.
+                Verb::NamedCommit => {
+                    judged.on_target = guarded_branch(workspace)?;
+                    judged.on_target.is_some()
                 }
                 // One stack for all working trees: whoever pops next gets it.
                 Verb::Stash => !others.is_empty() || others_anywhere(workspace, actor)?,

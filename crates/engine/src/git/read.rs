@@ -221,6 +221,15 @@ impl Git {
         Ok(names.filter_map(|name| std::str::from_utf8(name).ok()).map(str::to_owned).collect())
     }
 
+    /// Which of these files git ignores or would ignore; a tracked one never is.
+    pub fn would_ignore(&self, paths: &[String]) -> Result<Vec<String>, Error> {
+        let input = paths.join("\0").into_bytes();
+        let call = self.call("check-ignore").options(&["-z", "--stdin"]).input(input);
+        let answer = call.answer(&[1])?;
+        let names = answer.output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.filter_map(|name| std::str::from_utf8(name).ok()).map(str::to_owned).collect())
+    }
+
     /// Lines of a commit's text files in which one of these stands, in any case: path, line number
     /// and text. At most `each` of a file.
     pub fn lines_with(

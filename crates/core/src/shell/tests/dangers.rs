@@ -69,14 +69,18 @@ fn verbs_of_git() {
         "git am < x",
         "gh pr checkout 5",
         "git bisect start",
+        "git branch -f main HEAD~1",
+        "git symbolic-ref HEAD refs/heads/x",
+        "git update-ref refs/heads/main HEAD~1",
     ];
     each(&[Verb::SwitchTree], &switches);
     let adds =
-        ["git add -A", "git add .", "git add -u", "git add --al", "git add -Av", "git add *"];
+        ["git add -A", "git add .", "git add -u", "git add --al", "git add -Av", "git add ./*"];
     each(&[Verb::AddAll], &adds);
     let commits = ["git commit -m x", "git commit", "git commit -m '-a'", "git commit --amend"];
     each(&[Verb::PlainCommit], &commits);
-    let all = ["git commit -am x", "git commit -a", "git commit --all -m x", "git commit -vam x"];
+    each(&[Verb::NamedCommit], &["git commit -m x -- b.txt", "git commit b.txt -m x"]);
+    let all = ["git commit -am x", "git commit -a", "git commit --all -m x", "git commit -m x ."];
     each(&[Verb::AddAll, Verb::PlainCommit], &all);
     let none = ["git commit -n -m x", "git commit --no-verify", "git commit --no-ver -m x"];
     each(&[Verb::PlainCommit, Verb::NoVerify], &none);
@@ -147,12 +151,30 @@ fn acting_as_somebody_else() {
         "baton --session a.b status",
     ];
     each(&[Verb::ActsAsSession], &sessions);
+    let clients = [
+        "CLAUDE_CODE_SESSION_ID=x baton release a.txt",
+        "env CODEX_THREAD_ID=x baton status",
+        "CODEX_THREAD_ID= baton status",
+        "export GEMINI_SESSION_ID=x",
+        "CLAUDE_CODE_SESSION_ID=x; baton status",
+        "echo '{}' | baton hook claude",
+        "baton --json hook codex",
+        "baton --session a.b once k -- ls",
+    ];
+    each(&[Verb::ActsAsSession], &clients);
+    each(&[Verb::ActsAsPerson], &["CLAUDECODE= baton status", "env -u CODEX_CI baton trust"]);
+    each(&[Verb::ActsAsPerson], &["baton once k -- baton trust"]);
+    let inside = ["baton once k -- git reset --hard", "baton journal --exec git reset --hard"];
+    each(&[Verb::ResetHard], &inside);
     assert_eq!(verbs("kill -9 $(pgrep -f baton)"), [Verb::KillsBaton]);
     assert_eq!(verbs("ps aux | grep baton | xargs kill"), [Verb::KillsBaton]);
     each(&[Verb::KillsBaton], &["pkill baton", "killall -9 baton", "pkill -f 'baton mcp'"]);
     let own = [
         "rm -rf .git/hooks",
-        "echo > .baton/x",
+        "echo > .baton/store/x",
+        "rm -rf .baton",
+        "chmod -R a-w .git",
+        "find .git -name '*.lock' -delete",
         "cd .git && rm index",
         "rm -rf .GIT",
         "rm .git/*",
@@ -169,6 +191,16 @@ fn what_only_looks_like_it() {
         &[],
         &[
             "git status",
+            "env -i git status",
+            "CLAUDECODE= claude -p x",
+            "git commit --dry-run",
+            "git checkout --ours b.txt",
+            "git add -A sub/",
+            "git add -u b.txt",
+            "git symbolic-ref HEAD",
+            "rm -rf vendor/lib/.git",
+            "rm -rf /tmp/x/.git",
+            "sed -i s/a/b/ .baton/rules.md",
             "git stash list",
             "git log --grep 'git stash'",
             "echo 'git stash'",

@@ -86,7 +86,7 @@ const HERE_DOCUMENTS: &[(&str, &str)] = &[
         "from sub/a, to sub/b",
     ),
     ("apply_patch <<'EOF'\nnothing\nEOF", "change ?, !"),
-    ("git apply <<'EOF'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nEOF", "change x"),
+    ("git apply <<'EOF'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nEOF", "change :/x"),
     ("patch -p1 <<'EOF'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nEOF", "change x, !"),
     ("patch -p1 < fix.patch", "change ?, !"),
     ("patch src/a.c fix.patch", "change src/a.c, !"),
@@ -168,7 +168,7 @@ const WORDS: &[(&str, &str)] = &[
     ("cd 'a*' && rm *.o", "delete <a\\*/*.o>"),
     ("touch {a,b}.txt", "change a.txt, change b.txt"),
     ("touch {a,b}{1..3}", "change a1, change a2, change a3, change b1, change b2, change b3"),
-    ("cp conf{,.bak}", "copy conf.bak, copy conf.bak/conf"),
+    ("cp conf{,.bak}", "copy conf.bak if no folder, copy conf.bak/conf if in a folder"),
     ("touch a{b", "change a{b"),
     ("touch {a}", "change {a}"),
     ("touch {a..c}", "change a, change b, change c"),
@@ -177,7 +177,10 @@ const WORDS: &[(&str, &str)] = &[
     ("touch '~/x'", "change ./~/x"),
     ("touch ~bob/x", "change ?, !"),
     ("for f in a b; do touch $f; done", "change a, change b"),
-    ("for f in *.js; do mv \"$f\" \"${f%.js}.ts\"; done", "from <*.js>/**, to <*.ts>/**"),
+    (
+        "for f in *.js; do mv \"$f\" \"${f%.js}.ts\"; done",
+        "from <*.js>/**, to <*.ts>/** if no folder",
+    ),
     ("for f in $(ls); do rm $f; done", "delete ?, !"),
     ("for f in a.js b.js; do sed -i 's/a/b/' $f; done", "change a.js, change b.js"),
     ("for ((i=0; i<3; i++)); do touch $i; done", "change ?, !"),
@@ -188,6 +191,14 @@ const WORDS: &[(&str, &str)] = &[
     ("touch \"$(echo a)\"", "change a"),
     ("touch `echo a`", "change a"),
     ("touch $PWD/a", "change a"),
+    ("R=$(pwd); cd sub && echo > $R/a", "create a"),
+    ("R=$PWD; cd sub; rm \"$R\"/*.txt", "delete <*.txt>"),
+    ("cd sub; touch $PWD/a $OLDPWD/b", "change sub/a, change b"),
+    ("echo > \"$HOME/p/a\"", "create ~/p/a"),
+    ("rm ~/p/*.txt", "delete <~/p/*.txt>"),
+    ("cd ~/p && rm *.txt", "delete <~/p/*.txt>"),
+    ("dd of=$HOME/x", "change ?, !"),
+    ("rm /abs/p/*.txt", "delete </abs/p/*.txt>"),
     ("touch $(pwd)/a", "change a"),
     ("touch \"a\"'b'c", "change abc"),
     ("touch a\\\nb", "change ab"),
@@ -237,10 +248,10 @@ const STARTED: &[(&str, &str)] = &[
     ("/usr/bin/touch c", "change c"),
     ("ls | xargs rm", "delete ?, !"),
     ("echo a b | xargs rm", "delete a, delete b"),
-    ("rg -l x | xargs -n1 -I{} cp {} {}.bak", "copy ?, !"),
+    ("rg -l x | xargs -n1 -I{} cp {} {}.bak", "copy ? if no folder, !"),
     ("rg -l old | xargs sed -i 's/old/new/g'", "change ?, !"),
-    ("find . -name '*.pyc' -delete", "delete ./**"),
-    ("find src -name '*.o' -exec rm {} \\;", "delete src/**"),
+    ("find . -name '*.pyc' -delete", "delete <**/*.pyc>"),
+    ("find src -name '*.o' -exec rm {} \\;", "delete <src/**/*.o>"),
     ("find src -type f -exec sed -i 's/a/b/' {} +", "change src/**"),
     ("find . -name x", ""),
     ("find . -exec grep x {} +", ""),
@@ -269,17 +280,17 @@ fn programs_in_programs() {
 
 const WRITERS: &[(&str, &str)] = &[
     ("echo a | tee b c", "create b, create c"),
-    ("cp a b", "copy b, copy b/a"),
+    ("cp a b", "copy b if no folder, copy b/a if in a folder"),
     ("cp a b dir/", "copy dir/a, copy dir/b"),
     ("cp -r src dst/", "copy dst/src/**"),
     ("cp -t dir a", "copy dir/a"),
-    ("mv a b", "from a/**, to b/**, to b/a/**"),
+    ("mv a b", "from a/**, to b/** if no folder, to b/a/** if in a folder"),
     ("mv a b dir", "from a/**, from b/**, to dir/a/**, to dir/b/**"),
     ("rm -rf build dist", "delete build/**, delete dist/**"),
     ("rm -- -x", "delete -x"),
     ("rmdir d", "delete d"),
     ("mkdir -p a/b", "folder a/b"),
-    ("ln -sf a b", "copy b, copy b/a"),
+    ("ln -sf a b", "copy b if no folder, copy b/a if in a folder"),
     ("install -m 755 a bin/", "copy bin/a"),
     ("dd if=a of=b bs=1", "change b"),
     ("truncate -s 0 a", "change a"),
@@ -304,16 +315,16 @@ const WRITERS: &[(&str, &str)] = &[
     ("curl -s https://x.y", ""),
     ("wget -O a https://x.y", "create a"),
     ("wget https://x.y", "create ?, !"),
-    ("tar xzf a.tgz -C out", "create out/**"),
-    ("tar -xf a.tar", "create ./**"),
+    ("tar xzf a.tgz -C out", "create out/some, !"),
+    ("tar -xf a.tar", "create ./some, !"),
     ("tar czf a.tgz src", "create a.tgz"),
     ("tar tf a.tar", ""),
-    ("unzip -o a.zip -d out", "create out/**"),
-    ("rsync -a src/ dst/", "copy dst//**"),
-    ("cp --parents a/b dir", "copy dir/**"),
+    ("unzip -o a.zip -d out", "create out/some, !"),
+    ("rsync -a src/ dst/", "copy dst//some, !"),
+    ("cp --parents a/b dir", "copy dir/some, !"),
     ("rsync -an src/ dst/", ""),
     ("chmod +x a.sh", "change a.sh"),
-    ("chown -R me d", "change d/**"),
+    ("chown -R me d", "change d/some, !"),
     ("ed -s a", "change a, !"),
     ("yq -i '.a=1' x.yml", "change x.yml"),
     ("git rm -r --cached x", ""),
@@ -321,21 +332,79 @@ const WRITERS: &[(&str, &str)] = &[
     ("git mv a b", "from a/**, to b/**"),
     ("git checkout -- a b", "change a/**, change b/**"),
     ("git checkout HEAD~1 -- a", "change a/**"),
-    ("git checkout main", "change main/**, change ?/**, !"),
+    ("git checkout main", "change main/** if there, change ?/**, !"),
     ("git restore a", "change a/**"),
     ("git restore --staged a", ""),
     ("git stash", "change ?/**, !"),
     ("git stash list", ""),
     ("git reset --hard", "change ?/**, !"),
     ("git reset HEAD a", ""),
-    ("git clean -fd", "delete ./**"),
+    ("git clean -fd", "delete ./some, !"),
     ("git clean -n", ""),
     ("git add a && git status --short", ""),
     ("git diff --output=x", "create x"),
     ("git log --oneline -5 | head", ""),
     ("git -c core.pager=less log", "!"),
     ("git frobnicate", "change ?/**, !"),
+    ("git checkout --ours a", "change a/**"),
+    ("git checkout HEAD~1 a", "change HEAD~1/** if there, change a/**"),
+    ("chmod -x a", "change a"),
+    ("chmod -R u+w .", "change ./some, !"),
+    ("rsync -a --delete src/ dst", "delete dst/**"),
+    ("/usr/bin/time -o t ls", "create t"),
+    ("time -p ls", ""),
+    ("script -q log ls", "create log"),
+    ("sed 's:a:b:w f' x", "!"),
+    ("sed 's_a_b_gw f' x", "!"),
+    ("sed 's,a,b,g;s;c;d;' x", ""),
+    ("find src -type f -delete", "delete src/**"),
+    ("find . -maxdepth 1 -name '*.bak' -delete", "delete <*.bak>"),
+    ("find . -name __pycache__ -type d -exec rm -rf {} +", "delete ./some, !"),
+    ("find . -name '*.a' -o -name '*.b' -delete", "delete ./some, !"),
+    ("find . -mtime +7 -delete", "delete ./some, !"),
+    ("find . -type f -name '*.md' -exec sed -i s/a/b/ {} +", "change <**/*.md>"),
 ];
+
+/// Names in a patch are git's own, also of files without lines.
+const PATCHES: &[(&str, &str)] = &[
+    (
+        "cd sub && git apply <<'E'\n--- a/sub/x\n+++ b/sub/x\n@@ -1 +1 @@\n-a\n+b\nE",
+        "change :/sub/x",
+    ),
+    ("cd /abs && git apply <<'E'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nE", "change ?, !"),
+    (
+        "git apply <<'E'\ndiff --git a/s/empty b/s/empty\ndeleted file mode 100644\n\
+         index e69de29..0000000\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nE",
+        "delete :/s/empty, change :/x",
+    ),
+    (
+        "git apply <<'E'\ndiff --git a/n b/n\nnew file mode 100644\nindex 0000000..e69de29\nE",
+        "create :/n",
+    ),
+];
+
+#[test]
+fn patches_name_their_files() {
+    check(PATCHES);
+}
+
+/// What Baton runs for somebody is done by that somebody.
+const RUNNERS: &[(&str, &str)] = &[
+    ("baton once k -- cp b a", "copy a if no folder, copy a/b if in a folder"),
+    ("baton once k -- sh -c 'echo > src/a.rs'", "create src/a.rs"),
+    ("baton sandbox code -- sh -c 'echo > a'", "create a"),
+    ("baton sandbox code --dir sub -- touch a", "change sub/a"),
+    ("baton --json once k -- make", "!"),
+    ("baton journal --exec touch a", "change a"),
+    ("baton journal --exec=x", "!"),
+    ("baton task check tests", "!"),
+    ("baton journal -n 5", ""),
+];
+
+#[test]
+fn baton_runs_commands_of_others() {
+    check(RUNNERS);
+}
 
 #[test]
 fn programs_that_write() {

@@ -1,0 +1,219 @@
+//! The shell door: what a line writes, wherever it names it from, and what it only seems to write.
+
+use serde_json::json;
+
+use crate::harness::Scratch;
+use crate::hooks::{Agent, denied};
+
+fn claude<'a>(scratch: &'a Scratch, id: &'static str) -> Agent<'a> {
+    Agent { scratch, client: "claude", id }
+}
+
+/// Every line is denied to the second session, with one of these words.
+fn each_denied(agent: &Agent<'_>, word: &str, lines: &[&str]) {
+    for line in lines {
+        let why = denied(&agent.shell("before", line)).unwrap_or_else(|| panic!("passed: {line}"));
+        assert!(why.contains(word), "{line}: {why}");
+    }
+}
+
+fn each_passes(agent: &Agent<'_>, lines: &[&str]) {
+    for line in lines {
+        let said = agent.shell("before", line);
+        assert_eq!(denied(&said), None, "{line}");
+        assert!(!said.out.contains("not judged"), "{line}: {said:?}");
+    }
+}
+
+/// What is held, as it is shown.
+fn held(scratch: &Scratch) -> Vec<String> {
+    let claims = scratch.baton(&["claims", "--json"]).ok().json();
+    let claims = claims["claims"].as_array().unwrap();
+    let resources = claims.iter().flat_map(|claim| claim["resources"].as_array().unwrap());
+    resources.map(|resource| resource.as_str().unwrap().to_owned()).collect()
+}
+
+const PATCH: &str = "cd src && git apply <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n\
+                     -fn a() {}\n+fn b() {}\nE";
+
+#[test]
+fn a_held_file_is_seen_wherever_the_line_names_it_from() {
+    let scratch = Scratch::workspace();
+    assert_eq!(denied(&claude(&scratch, "a").write("src/a.rs", "x\n")), None);
+    let other = claude(&scratch, "b");
+    let below = format!("rm {}/src/*.rs", scratch.root().display());
+    let lines = [
+        "echo x > ~/../repo/src/a.rs",
+        "cd ~/../repo && sed -i s/a/b/ src/a.rs",
+        "rm ~/../repo/src/*.rs",
+        &below,
+        "rm -f ../repo/src/*.rs",
+        "R=$(pwd); cd src && echo x > \"$R\"/src/a.rs",
+        PATCH,
+        "baton once k -- cp README.md src/a.rs",
+        "baton sandbox code -- sh -c 'echo > src/a.rs'",
+        "rm -rf src",
+        "git checkout -- src",
+        "git restore src",
+        "mv src old",
+        "find . -name '*.rs' -delete",
+        "chmod -x src/a.rs",
+        "echo x > src/a.rs; rm -f [[:digit:]]*",
+    ];
+    each_denied(&other, "is held by", &lines);
+    let why = denied(&other.shell("before", "cp README.md src/a.rs")).unwrap();
+    assert_eq!(why.matches("is held by").count(), 1, "{why}");
+    assert_eq!(held(&scratch), ["src/a.rs"]);
+}
+
+#[test]
+fn what_is_not_surely_written_is_not_refused_and_no_folder_is_claimed() {
+    let scratch = Scratch::workspace();
+    scratch.write(".gitignore", "node_modules/\n*.log\n");
+    scratch.write("node_modules/x.js", "x\n");
+    scratch.write("vendor/lib/.git/config", "");
+    scratch.write("b.txt", "1\n");
+    assert_eq!(denied(&claude(&scratch, "a").write("src/a.rs", "x\n")), None);
+    let lines = [
+        "find . -name '*.pyc' -delete",
+        "find . -newer b.txt -delete",
+        "tar xzf pkg.tgz",
+        "unzip -q pkg.zip",
+        "chmod -R u+w .",
+        "rsync -a /tmp/nowhere/ ./",
+        "rm -rf node_modules",
+        "rm -f *.log",
+        "touch build.log",
+        "rm -rf vendor/lib/.git",
+        "git checkout b.txt",
+        "git commit -m x -- b.txt",
+        "git commit --dry-run",
+        "git add -A docs/",
+        "git add -u b.txt",
+    ];
+    each_passes(&claude(&scratch, "b"), &lines);
+    assert_eq!(held(&scratch), ["b.txt", "src/a.rs"]);
+}
+
+#[test]
+fn a_zone_below_a_folder_counts_by_its_files() {
+    let policy = "[[zone]]\npaths = [\"baton.toml\"]\npolicy = \"require\"\n\
+                  [[zone]]\npaths = [\"**/secret.env\"]\npolicy = \"human\"\n";
+    let scratch = Scratch::with_policy(policy);
+    scratch.write("conf/secret.env", "x\n");
+    scratch.write("build/out.txt", "x\n");
+    let agent = claude(&scratch, "a");
+    let free = ["git clean -fd", "chmod -R u+w .", "find . -name '*.pyc' -delete", "rm -rf build"];
+    each_passes(&agent, &free);
+    each_denied(&agent, "baton claim baton.toml", &["rm -f *.toml", "find . -type f -delete"]);
+    each_denied(&agent, "conf/secret.env is for a person", &["rm -rf conf"]);
+    assert_eq!(held(&scratch), Vec::<String>::new());
+}
+
+#[test]
+fn a_folder_that_went_is_seen_file_by_file_afterwards() {
+    let scratch = Scratch::workspace();
+    scratch.write("src/gen/x.rs", "x\n");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "gen", "--no-verify"]);
+    let agent = claude(&scratch, "a");
+    each_passes(&agent, &["rm -rf src/gen"]);
+    assert_eq!(held(&scratch), Vec::<String>::new());
+    std::fs::remove_dir_all(scratch.root().join("src/gen")).unwrap();
+    assert_eq!(denied(&agent.shell("after", "rm -rf src/gen")), None);
+    assert_eq!(held(&scratch), ["src/gen/x.rs"]);
+}
+
+#[test]
+fn a_shell_only_adds_to_an_append_zone() {
+    let scratch = Scratch::with_policy("[[zone]]\npaths = [\"LOG.md\"]\npolicy = \"append\"\n");
+    scratch.write("LOG.md", "l1\nl2\n");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "log", "--no-verify"]);
+    let agent = claude(&scratch, "a");
+    let changes = ["sed -i s/l2/x/ LOG.md", "echo x > LOG.md", "rm LOG.md", "cp README.md LOG.md"];
+    each_denied(&agent, "is in an append zone", &changes);
+    each_passes(&agent, &["echo x >> LOG.md", "echo x | tee -a LOG.md"]);
+    let line = "python3 write.py";
+    each_passes(&agent, &[line]);
+    scratch.write("LOG.md", "l1\nl2\nl3\n");
+    let said = agent.shell("after", line);
+    assert!(!said.out.contains("append zone"), "{said:?}");
+    each_passes(&agent, &[line]);
+    scratch.write("LOG.md", "other\n");
+    let said = agent.shell("after", line);
+    assert!(said.out.contains("is in an append zone"), "{said:?}");
+}
+
+#[test]
+fn the_folder_of_a_shell_tool_counts() {
+    let scratch = Scratch::workspace();
+    assert_eq!(denied(&claude(&scratch, "a").write("src/a.rs", "x\n")), None);
+    let src = scratch.root().join("src").display().to_string();
+    let tools = [
+        ("gemini", "run_shell_command", json!({ "command": "echo x > a.rs", "dir_path": "src" })),
+        ("opencode", "bash", json!({ "command": "echo x > a.rs", "workdir": src })),
+        ("codex", "shell", json!({ "command": ["touch", "a.rs"], "workdir": src })),
+        ("cursor", "Shell", json!({ "command": "echo x > a.rs", "working_directory": src })),
+    ];
+    for (client, name, input) in tools {
+        let agent = Agent { scratch: &scratch, client, id: "other" };
+        let why = denied(&agent.tool("before", name, &input)).unwrap_or_else(|| panic!("{client}"));
+        assert!(why.contains("src/a.rs is held by"), "{why}");
+    }
+}
+
+#[test]
+fn nobody_acts_as_another_session_from_a_shell() {
+    let scratch = Scratch::workspace();
+    let lines = [
+        "CLAUDE_CODE_SESSION_ID=x baton release src/a.rs",
+        "env CODEX_THREAD_ID=x baton status",
+        "echo '{\"session_id\":\"x\"}' | baton hook claude",
+    ];
+    each_denied(&claude(&scratch, "a"), "you act as your own session", &lines);
+}
+
+#[test]
+fn an_edit_that_cannot_be_read_or_judged_is_denied() {
+    let scratch = Scratch::workspace();
+    assert_eq!(denied(&claude(&scratch, "a").write("src/a.rs", "x\n")), None);
+    let other = claude(&scratch, "b");
+    let input = json!({ "file_path": ["src/a.rs"], "content": "x" });
+    let why = denied(&other.tool("before", "Write", &input)).expect("no path");
+    assert!(why.contains("cannot be read"), "{why}");
+    let codex = Agent { scratch: &scratch, client: "codex", id: "c" };
+    let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-fn a() {}\n+x\n*** End Patch\n";
+    let input = json!({ "command": ["apply_patch", patch] });
+    let why = denied(&codex.tool("before", "apply_patch", &input)).expect("a list");
+    assert!(why.contains("is held by"), "{why}");
+    for count in [1_001, 2_001] {
+        let adds = (0..count).map(|at| format!("*** Add File: n/{at}\n+x\n")).collect::<String>();
+        let patch = format!("*** Begin Patch\n{adds}{}", &patch["*** Begin Patch\n".len()..]);
+        let input = json!({ "command": patch });
+        let why = denied(&codex.tool("before", "apply_patch", &input)).expect("too large");
+        assert!(why.contains("smaller parts"), "{why}");
+    }
+}
+
+#[test]
+fn one_command_is_refused_in_one_sentence() {
+    let scratch = Scratch::workspace();
+    assert_eq!(denied(&claude(&scratch, "a").write("src/a.rs", "x\n")), None);
+    let other = claude(&scratch, "b");
+    for line in ["git commit -am x", "git commit --no-verify -m x"] {
+        let why = denied(&other.shell("before", line)).expect(line);
+        assert_eq!(why.matches("was not run").count(), 1, "{why}");
+        assert!(why.contains("baton commit -m"), "{why}");
+    }
+}
+
+#[test]
+fn a_role_opens_no_sandbox_of_a_wider_one() {
+    let scratch = Scratch::workspace();
+    let started = scratch.baton(&["session", "start", "--role", "review", "--json"]).ok().json();
+    let credential = started["credential"].as_str().unwrap();
+    let said = scratch.acts(credential, &["sandbox", "code", "--best-effort", "--", "true"]);
+    assert_ne!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("going from role review to code"), "{said:?}");
+}
