@@ -294,3 +294,20 @@ fn lesson_8_a_long_tool_call_keeps_its_lease() {
     ann.shell("before", "make all");
     assert!(busy().is_null(), "its lease covers a short one");
 }
+
+#[test]
+fn what_a_shell_showed_was_read_too() {
+    let scratch = Scratch::workspace();
+    scratch.write("src/a.txt", "one\n");
+    committed(&scratch);
+    let codex = Agent { scratch: &scratch, client: "codex", id: "cod" };
+    codex.shell("before", "cat src/a.txt");
+    codex.shell("after", "cat src/a.txt");
+    scratch.write("src/a.txt", "one\ntwo, by another\n");
+    // A line that matches is not the file.
+    codex.shell("after", "grep -n one src/a.txt");
+    let why = denied(&codex.write("src/a.txt", "mine\n")).expect("it would overwrite that");
+    assert!(why.contains("src/a.txt has changed since you read it"), "{why}");
+    codex.shell("after", "sed -n '1,200p' src/a.txt");
+    assert_eq!(denied(&codex.write("src/a.txt", "one\ntwo, by another\nmine\n")), None);
+}

@@ -161,13 +161,11 @@ pub(super) fn judge(
     Ok(())
 }
 
+/// Lines that match are not the file: whoever saw them has not read it.
 fn searches(walker: &mut Walker, command: &Command, options: &Options) {
     if command.name() == "rg" && options.has(&["--pre", "--hostname-bin"]) {
         walker.opaque();
     }
-    let given = options.has(&["-e", "-f", "--regexp", "--file", "--files"]);
-    let files = options.operands.get(usize::from(!given)..).unwrap_or_default();
-    walker.reads_all(command, files);
 }
 
 /// `find`: harmless, but for what it is told to do with what it finds.

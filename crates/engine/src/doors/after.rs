@@ -16,7 +16,7 @@ use baton_core::denials::{self, Refused};
 use baton_core::id::SessionId;
 use baton_core::refusal::Held;
 use baton_core::resource::Resource;
-use baton_core::shell;
+use baton_core::shell::{self, Deeds, Place};
 use baton_core::zones::Rule;
 
 use super::activity::{self, Activity, Deed, Line};
@@ -32,6 +32,8 @@ use crate::workspace::Workspace;
 
 /// More changed files than this are a checkout or a build, and are not claimed one by one.
 const CLAIMED_MAX: usize = 200;
+/// Files of which one line is taken for read.
+const SHOWN_MAX: usize = 50;
 /// How long after its file an edit is told of.
 const EDIT_IS_TOLD: Duration = Duration::from_millis(300);
 /// A failed command is laid at an edit of another's when that is not older.
@@ -67,6 +69,7 @@ pub fn after(
     let quiet = deeds.harmless && deeds.writes.is_empty();
     let written = super::targets::aims(&workspace.place, cwd, &mut deeds).files;
     let written: Vec<String> = written.into_iter().map(|target| target.path).collect();
+    reads::remember(workspace, actor, cwd, &shown(&deeds));
     reads::remember(workspace, actor, cwd, &written);
     interfaces::edited(workspace, actor, cwd, &written)?;
     let activity = Activity::here(&workspace.place, &workspace.tree, actor);
@@ -105,6 +108,15 @@ pub fn after(
         compared.breached.extend(note(workspace, actor, &foreign)?);
     }
     Ok(compared)
+}
+
+/// Files that a line showed to its agent: some agents read with nothing but a shell.
+fn shown(deeds: &Deeds) -> Vec<String> {
+    let named = deeds.reads.iter().filter_map(|place| match place {
+        Place::Path(path) => Some(path.clone()),
+        _ => None,
+    });
+    named.take(SHOWN_MAX).collect()
 }
 
 /// Its holder was at work meanwhile: who wrote it cannot be told.
