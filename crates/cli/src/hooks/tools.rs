@@ -1,7 +1,7 @@
 //! Tools of all clients, by the names they have there: which files they change or read.
 //!
-//! Owns the one table of names and argument keys. A tool that is not in it is none of ours. One that
-//! edits and does not say what in a way that is understood is not let through as if it were judged.
+//! Owns the one table of names and argument keys. A tool that is not in it is none of ours; one
+//! that edits something nobody can read is not let through as if it were judged.
 
 use baton_core::patches::{self, Action};
 use baton_core::shell;

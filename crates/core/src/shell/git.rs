@@ -216,9 +216,13 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
 /// git reads globs and `:` in its paths itself, and in its own way.
 fn as_pathspec(operand: &mut Argument) {
     let special = |text: &str| text.contains(['*', '?', '[']) || text.starts_with(':');
-    if operand.text().is_some_and(special) {
-        *operand = Argument::Unknown(operand.shown().into_owned());
-    }
+    let Some(text) = operand.text().filter(|text| special(text)) else { return };
+    // Its star goes through folders.
+    let ends = text.strip_prefix('*').filter(|end| !end.contains(['*', '?', '[', '/', '{', '\\']));
+    *operand = match ends {
+        Some(end) => Argument::Pattern(format!("**/*{end}")),
+        None => Argument::Unknown(text.to_owned()),
+    };
 }
 
 pub(super) fn first(options: &Options) -> &str {

@@ -144,8 +144,8 @@ impl From<'_> {
         folder.canonicalize().is_ok_and(|folder| self.place.root.starts_with(folder))
     }
 
-    /// A `.git` that is a folder of its own within the tree, as in what was cloned to be kept: it is
-    /// neither this repository's nor a working tree's.
+    /// A `.git` that is a folder of its own within the tree, as in what was cloned to be kept: it
+    /// is neither this repository's nor a working tree's.
     fn is_of_another_repository(&self, path: &str) -> bool {
         let path = self.cwd.join(path);
         let dot_git = path.ancestors().find(|folder| folder.file_name() == Some(".git".as_ref()));

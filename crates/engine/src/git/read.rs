@@ -223,11 +223,12 @@ impl Git {
 
     /// Which of these files git ignores or would ignore; a tracked one never is.
     pub fn would_ignore(&self, paths: &[String]) -> Result<Vec<String>, Error> {
-        let input = paths.join("\0").into_bytes();
-        let call = self.call("check-ignore").options(&["-z", "--stdin"]).input(input);
+        // A name that begins with a colon would be an order to git.
+        let input: String = paths.iter().map(|path| format!("./{path}\0")).collect();
+        let call = self.call("check-ignore").options(&["-z", "--stdin"]).input(input.into_bytes());
         let answer = call.answer(&[1])?;
-        let names = answer.output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(names.filter_map(|name| std::str::from_utf8(name).ok()).map(str::to_owned).collect())
+        let names = names(&answer.output)?;
+        Ok(names.iter().map(|name| name.trim_start_matches("./").to_owned()).collect())
     }
 
     /// Lines of a commit's text files in which one of these stands, in any case: path, line number

@@ -226,7 +226,11 @@ impl<'a> Call<'a> {
             command.env(name, value);
         }
         command.current_dir(self.git.folder());
-        command.args(["--no-pager", "--literal-pathspecs"]);
+        command.arg("--no-pager");
+        // The only one that knows no such thing; whoever calls it writes its names accordingly.
+        if self.subcommand != "check-ignore" {
+            command.arg("--literal-pathspecs");
+        }
         if let At::Repository(folder) = &self.git.place {
             command.arg("--git-dir").arg(folder);
         }

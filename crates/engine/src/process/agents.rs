@@ -164,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn the_shell_door_knows_every_name_of_an_agent() {
+        use baton_core::shell::danger::{CLIENT_IDS, CLIENT_SIGNS};
+        for client in CLIENTS {
+            assert!(
+                client.sessions.iter().all(|name| CLIENT_IDS.contains(name)),
+                "{}",
+                client.name
+            );
+            assert!(client.signs.iter().all(|name| CLIENT_SIGNS.contains(name)), "{}", client.name);
+        }
+    }
+
+    #[test]
     fn what_people_set_makes_no_agent() {
         let set = [("CODEX_HOME", "x"), ("AIDER_MODEL", "y"), ("GEMINI_API_KEY", "z")];
         assert_eq!(agent(&set), Ok(None));

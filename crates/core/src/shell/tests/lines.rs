@@ -335,6 +335,8 @@ const WRITERS: &[(&str, &str)] = &[
     ("git checkout main", "change main/** if there, change ?/**, !"),
     ("git restore a", "change a/**"),
     ("git restore --staged a", ""),
+    ("git restore '*.txt'", "change <**/*.txt>/**"),
+    ("git checkout -- ':(glob)x'", "change ?/**, !"),
     ("git stash", "change ?/**, !"),
     ("git stash list", ""),
     ("git reset --hard", "change ?/**, !"),
