@@ -18,6 +18,7 @@ use baton_core::shell::{self, Deeds, How, Place, Write};
 use super::activity::Activity;
 use super::committed;
 use super::edit::{self, Change, Target};
+use super::held;
 use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
@@ -53,15 +54,17 @@ pub struct Judged {
     pub notices: Vec<Notice>,
 }
 
-/// Judges a line before it runs. `call` is the client's id of the tool call.
+/// Judges a line before it runs. `call` is the client's id of the tool call; `behind` is whether it
+/// goes on when that is over.
 pub fn before(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     line: &str,
     call: &str,
+    behind: bool,
 ) -> Result<Judged, Failure> {
-    let judged = judge(workspace, actor, cwd, line, call)?;
+    let judged = judge(workspace, actor, cwd, line, call, behind)?;
     denying::note(workspace, actor, judged.refused());
     Ok(judged)
 }
@@ -91,6 +94,7 @@ fn judge(
     cwd: &Path,
     line: &str,
     call: &str,
+    behind: bool,
 ) -> Result<Judged, Failure> {
     let deeds = shell::read(line);
     let mut judged = Judged {
@@ -112,7 +116,13 @@ fn judge(
         judged.notices = doors::alive(workspace, actor)?;
     }
     if judged.verdict < Verdict::Ask && !deeds.harmless {
-        Activity::here(&workspace.place, &workspace.tree, actor).began(call);
+        let behind = behind || deeds.background;
+        held::look(workspace, actor, call, behind);
+        let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+        match behind {
+            true => activity.began_behind(call),
+            false => activity.began(call),
+        }
         if let Some(me) = &actor.session {
             committed::begins(&workspace.place, me, call);
         }
@@ -130,6 +140,7 @@ fn target(write: &Write) -> Option<Target> {
         How::Delete | How::MoveFrom => Change::Away,
         How::Folder => return None,
         How::Append => Change::Append,
+        How::Create | How::MoveTo | How::Copy if !write.below => Change::Over,
         _ => Change::Unknown,
     };
     let slash = if write.below { "/" } else { "" };
