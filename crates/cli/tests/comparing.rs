@@ -232,7 +232,10 @@ fn changed_behind_ann(file: &str) -> Scratch {
 fn one_edit_of_a_stale_file_does_not_make_it_known() {
     let scratch = changed_behind_ann("f.txt");
     let ann = ann(&scratch);
-    let edit = |old: &str, new: &str| json!({ "file_path": ann.file("f.txt"), "old_string": old, "new_string": new });
+    let edit = |old: &str, new: &str| {
+        let path = ann.file("f.txt");
+        json!({ "file_path": path, "old_string": old, "new_string": new })
+    };
     let first = edit("five", "FIVE");
     let said = ann.tool("before", "Edit", &first);
     assert!(denied(&said).is_none() && said.out.contains("was changed by"), "{said:?}");

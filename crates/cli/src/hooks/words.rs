@@ -409,8 +409,8 @@ fn taken_from_others(compared: &Compared) -> String {
             false => write!(text, "Baton: your command changed {what}, and {held}. Leave"),
             true => write!(
                 text,
-                "Baton: {what} changed while a command of yours ran, and {held}; whose change it is \
-                 cannot be seen from here. If your command changed {what}, leave"
+                "Baton: {what} changed while a command of yours ran, and {held}; whose change it \
+                 is cannot be seen from here. If your command changed {what}, leave"
             ),
         };
         let _ = write!(
@@ -456,8 +456,8 @@ fn taken_from_others(compared: &Compared) -> String {
         };
         let _ = writeln!(
             text,
-            "Baton: {}{more} changed while a command of yours ran. Somebody works here whose writes \
-             Baton does not see, so nothing of it was claimed for you; what is yours: baton claim \
+            "Baton: {}{more} changed while a command of yours ran. Somebody works here whose \
+             writes Baton does not see, so nothing of it was claimed for you; what is yours: baton claim \
              FILE.",
             named.collect::<Vec<_>>().join(", ")
         );
