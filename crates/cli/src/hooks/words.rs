@@ -457,8 +457,8 @@ fn taken_from_others(compared: &Compared) -> String {
         let _ = writeln!(
             text,
             "Baton: {}{more} changed while a command of yours ran. Somebody works here whose \
-             writes Baton does not see, so nothing of it was claimed for you; what is yours: baton claim \
-             FILE.",
+             writes Baton does not see, so nothing of it was claimed for you; what is yours: \
+             baton claim FILE.",
             named.collect::<Vec<_>>().join(", ")
         );
     }

@@ -211,12 +211,15 @@ fn last_states(place: &Place, me: &Who) -> BTreeMap<String, State> {
     last.map(|one| one.files).unwrap_or_default()
 }
 
+/// Paths, and who left what is in them where nobody holds them.
+type Files = BTreeMap<String, Option<Left>>;
+
 /// The files in this tree that others hold or have left, as far as they are few, and by which
 /// claims they do. Whoever is visibly dead is buried first, which saves what it left.
 fn of_others(
     workspace: &mut Workspace,
     actor: &Actor,
-) -> Result<(BTreeMap<String, Option<Left>>, BTreeSet<ClaimId>), Failure> {
+) -> Result<(Files, BTreeSet<ClaimId>), Failure> {
     let (mut claims, mut leftovers) = standing(workspace)?;
     let holders: BTreeSet<SessionId> = claims
         .iter()
