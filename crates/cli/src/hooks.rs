@@ -77,6 +77,8 @@ pub(crate) struct Payload {
     pub(crate) call: Option<String>,
     /// How long the call may take, in milliseconds, where the client says so.
     pub(crate) limit: Option<u64>,
+    /// What the call runs goes on when the call is over.
+    pub(crate) behind: bool,
     pub(crate) event: Event,
 }
 
@@ -117,6 +119,10 @@ pub(crate) enum Event {
         text: String,
         /// The agent says that it is done.
         done: bool,
+    },
+    /// An entry was taken off that list.
+    Unlisted {
+        id: String,
     },
     /// Nothing of ours.
     Other,
@@ -231,6 +237,20 @@ fn owned(value: &Value, keys: &[&str]) -> Option<String> {
 fn limit(input: Option<&Value>) -> Option<u64> {
     let input = input?;
     ["timeout", "timeout_ms"].iter().find_map(|key| input.get(*key)?.as_u64())
+}
+
+/// Does a command go on behind its tool call? Its arguments say so, a monitor always does, and
+/// Codex says afterwards of which it did not see the end.
+fn goes_on(payload: &Value) -> bool {
+    const ASKED: [&str; 2] = ["run_in_background", "is_background"];
+    const UNENDED: &str = "Process running with session ID";
+    let input = payload.get("tool_input");
+    let asked = |key: &&str| input.and_then(|input| input.get(*key)?.as_bool()) == Some(true);
+    let response = payload.get("tool_response");
+    let said = response.and_then(|said| said.as_str().or_else(|| text(said, &["output"])));
+    ASKED.iter().any(asked)
+        || text(payload, &["tool_name"]) == Some("Monitor")
+        || said.is_some_and(|said| said.contains(UNENDED))
 }
 
 fn folder(value: &Value) -> PathBuf {

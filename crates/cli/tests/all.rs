@@ -13,6 +13,8 @@ mod clients;
 #[cfg(test)]
 mod commits;
 #[cfg(test)]
+mod comparing;
+#[cfg(test)]
 mod conflicts;
 #[cfg(test)]
 mod conformance;

@@ -31,12 +31,18 @@ pub struct Breach {
     pub holder: Holder,
     pub door: Door,
     pub at: Moment,
+    /// It changed while a command of `by` ran, and its holder tells nobody when it writes: whose
+    /// change it is, nobody knows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
 }
 
-/// Writes down that the caller changed these, as far as others hold them now.
+/// Writes down that the caller changed these, as far as others hold them now; of those that are
+/// `unsure` only that they changed while it was at work.
 pub fn note(
     view: &dyn View,
     resources: &[Resource],
+    unsure: bool,
     door: Door,
     context: &Context,
 ) -> Result<(Vec<Event>, Vec<Held>), Refusal> {
@@ -51,6 +57,7 @@ pub fn note(
             holder: held.holder.clone(),
             door,
             at: context.now,
+            unsure,
         },
     });
     Ok((events.collect(), held))

@@ -226,7 +226,7 @@ fn commit_made() -> Made {
 
 fn breach() -> Breach {
     let (by, resource, door) = (holder(), resource("src/a.rs"), Door::Shell);
-    Breach { by, resource, holder: holder(), door, at: START }
+    Breach { by, resource, holder: holder(), door, at: START, unsure: true }
 }
 
 fn denial() -> Denial {

@@ -22,7 +22,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::commits as api;
+use crate::conflicts::undo::lines_taken_back;
 use crate::denying;
+use crate::doors::reads;
 use crate::failure::Failure;
 use crate::git::{self, Entry, Git, Oid, Own};
 use crate::interfaces;
@@ -60,6 +62,9 @@ pub struct Reply {
     /// Files that a hook changed and that were left as they are: not named, or changed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_taken: Vec<String>,
+    /// Files in which it takes back what another changed since the session last read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<String>,
     /// The target is guarded: it was committed on this branch of its own, which stands in line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landing: Option<LandingId>,
@@ -130,8 +135,9 @@ fn commit_once(
         None => Retry::of(&crate::workspace::secret()?, "commit", wanted),
     };
     if let Some(kept) = answered(workspace, actor, &retry)? {
-        let (changed_by_hooks, not_taken) = (Vec::new(), Vec::new());
-        return Ok(Reply { committed: kept, changed_by_hooks, not_taken, landing: None, repaired });
+        let (changed_by_hooks, not_taken, undone) = (Vec::new(), Vec::new(), Vec::new());
+        let (committed, landing) = (kept, None);
+        return Ok(Reply { committed, changed_by_hooks, not_taken, undone, landing, repaired });
     }
     let mut job = Job { git: Git::in_tree(&workspace.place.root)?, workspace, actor, cwd, wanted };
     for _ in 0..ROUNDS_MAX {
@@ -192,6 +198,7 @@ impl Job<'_> {
         let Look { seen, head, indexed } = self.look(dirs, branch.as_deref(), &own)?;
         seen.admit().map_err(refuse)?;
         let paths = seen.changed;
+        let undone = self.undone(&paths, head.as_ref())?;
         let request = self.request(&paths, head.as_ref())?;
         let permit = self.permit(&request)?;
         let beside = co_author(&self.git, dirs)?;
@@ -225,6 +232,7 @@ impl Job<'_> {
         };
         drop(turn);
         let mut reply = reply;
+        reply.undone = undone;
         if diverted && let Some(branch) = &reply.committed.made.branch {
             reply.landing = landing::divert(self.workspace, self.actor, branch)?;
         }
@@ -251,6 +259,26 @@ impl Job<'_> {
                 Err(refused_with(refused, changed))
             }
         }
+    }
+
+    /// The files in which lines of others are taken back, by one who was told of them and did not
+    /// read them. Nobody else pays for looking.
+    fn undone(&self, paths: &[String], head: Option<&Oid>) -> Result<Vec<String>, Failure> {
+        let (Some(session), Some(head)) = (&self.actor.session, head) else {
+            return Ok(Vec::new());
+        };
+        let mut undone = Vec::new();
+        for (path, known) in reads::unread(&self.workspace.place, session, paths) {
+            let landed = self.git.content(head.as_str(), &path)?;
+            let landed = landed.and_then(|bytes| String::from_utf8(bytes).ok());
+            let now = std::fs::read_to_string(self.workspace.place.root.join(&path));
+            if let Some(landed) = landed
+                && lines_taken_back(&known, &landed, &now.unwrap_or_default()) > 0
+            {
+                undone.push(path);
+            }
+        }
+        Ok(undone)
     }
 
     /// Who may, for what, under which token.
@@ -377,7 +405,8 @@ impl Job<'_> {
         may_stop(self.workspace, "commit-kept");
         turn.forget()?;
         let (landing, repaired) = (None, false);
-        Ok(Some(Reply { committed, changed_by_hooks, not_taken, landing, repaired }))
+        let undone = Vec::new();
+        Ok(Some(Reply { committed, changed_by_hooks, not_taken, undone, landing, repaired }))
     }
 
     /// What HEAD stands for and names. Git is asked only where files do not tell.

@@ -283,7 +283,9 @@ fn chapter(
             let (how, rescue) = ("released it".to_owned(), left.and_then(|left| left.rescue));
             Some((SessionId(actor.to_owned()), What::Ended { resources: released, how, rescue }))
         }
-        Event::HoldBreached { breach } if touches(std::slice::from_ref(&breach.resource)) => {
+        Event::HoldBreached { breach }
+            if !breach.unsure && touches(std::slice::from_ref(&breach.resource)) =>
+        {
             let what = What::Breached { resource: breach.resource, holder: breach.holder.name };
             Some((breach.by.session, what))
         }

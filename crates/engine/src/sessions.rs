@@ -294,6 +294,18 @@ pub fn find(workspace: &mut Workspace, text: &str) -> Result<Session, Failure> {
     })
 }
 
+/// How a session stands; nothing when there is none.
+pub(crate) fn state_of(
+    workspace: &mut Workspace,
+    session: &SessionId,
+) -> Result<Option<SeatState>, Failure> {
+    let machine = workspace.machine.clone();
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        let found = get::<Session>(view, session.as_str())?;
+        Ok(found.map(|found| SeatState::of(&found, &machine, context.now)))
+    })
+}
+
 /// A session as others may see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seat {

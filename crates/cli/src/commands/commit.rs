@@ -55,6 +55,13 @@ fn words(reply: &Reply, colour: bool) -> String {
         let left = names(&reply.not_taken);
         let _ = writeln!(text, "left as it is though a hook changed it: {left}");
     }
+    if !reply.undone.is_empty() {
+        let _ = writeln!(
+            text,
+            "takes back what others changed since you read it: {}; make sure that it is meant",
+            names(&reply.undone)
+        );
+    }
     if !made.foreign.is_empty() {
         let mut whose: Vec<String> =
             made.foreign.iter().map(|one: &Foreign| shown(&one.holder.name)).collect();

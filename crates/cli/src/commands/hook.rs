@@ -14,6 +14,7 @@ use baton_core::claims::CLAIM_RESOURCES_MAX;
 use baton_core::context::Actor;
 use baton_core::time::Span;
 use baton_core::trees;
+use baton_engine::doors::after::Ran;
 use baton_engine::doors::edit::{Judged, Target, edit};
 use baton_engine::doors::{self, Admitted, Visitor, after, asking, list, reads, shell, stop, turn};
 use baton_engine::failure::Failure;
@@ -67,7 +68,8 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let mut workspace = None;
     let answer = match serve(common, &payload, &mut workspace) {
         Ok(answer) => answer,
-        Err(problem) => Answer::Context(words::unanswered(&problem)),
+        Err(problem) if is_told(&payload, &problem) => Answer::Context(words::unanswered(&problem)),
+        Err(_) => Answer::Silent,
     };
     let said = hooks::say(&payload, &answer);
     limit.answer();
@@ -81,6 +83,16 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         denying::write_down(workspace);
     }
     Ok(ExitCode::from(said.exit))
+}
+
+/// Is the agent told here that Baton could not answer? Before an act it must know; that it was not
+/// looked at afterwards either follows from that, unless the store was only busy this time.
+fn is_told(payload: &Payload, problem: &Problem) -> bool {
+    match &payload.event {
+        Event::Before(tool) => matches!(tool, Tool::Edit(_) | Tool::Patch { .. } | Tool::Shell(_)),
+        Event::After { tool, .. } => problem.code == "busy" && matches!(tool, Tool::Shell(_)),
+        _ => true,
+    }
 }
 
 /// Standard input to its end. Without the buffer that `std` puts before it, which is two pages of
@@ -207,7 +219,7 @@ impl Door<'_> {
             Event::Before(Tool::Patch { why, targets }) => self.before_patch(actor, why, targets),
             Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, .. } => {
                 let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
-                reads::remember(self.workspace, actor, &self.payload.cwd, &paths);
+                reads::wrote(self.workspace, actor, &self.payload.cwd, targets);
                 after::edited(self.workspace, actor, &self.payload.cwd, targets);
                 if self.payload.client.asks_its_user() {
                     asking::edited(self.workspace, actor, &self.payload.cwd, targets)?;
@@ -224,26 +236,31 @@ impl Door<'_> {
                 Ok(Answer::Silent)
             }
             Event::Prompt => {
+                let (compared, told) = self.turn_over(actor)?;
                 let turn = turn::begins(self.workspace, actor)?;
-                Ok(context(&words::turn(&turn)))
+                Ok(context(&format!("{compared}\n{told}{}", words::turn(&turn))))
             }
-            Event::Stop { again: false } => {
-                let left = stop::left(self.workspace, actor)?;
-                Ok(left.map_or(Answer::Silent, |left| Answer::GoOn(words::left(&left))))
-            }
+            Event::Stop { again } => self.stop(actor, *again),
             Event::BeforeCompaction => {
                 doors::checkpoint(self.workspace, actor)?;
                 Ok(Answer::Silent)
             }
             Event::SubagentStop => {
+                let (compared, told) = self.turn_over(actor)?;
                 doors::subagent_gone(self.workspace, visitor, actor)?;
-                Ok(Answer::Silent)
+                Ok(context(&format!("{compared}\n{told}")))
             }
             Event::TreeWanted(name) => self.make_tree(actor, name),
             Event::TreeUnwanted(path) => self.remove_tree(actor, path),
             Event::Listed { id, title, text, done } => {
                 let (client, session) = (visitor.client, visitor.id);
                 self.listed(actor, list::Entry { client, session, id, title, text }, *done)
+            }
+            Event::Unlisted { id } => {
+                let (client, session) = (visitor.client, visitor.id);
+                let entry = list::Entry { client, session, id, title: "", text: "" };
+                unless_refused(list::dropped(self.workspace, actor, entry))?;
+                Ok(Answer::Silent)
             }
             _ => Ok(Answer::Silent),
         }
@@ -299,7 +316,8 @@ impl Door<'_> {
             return Ok(Answer::Deny(words::role_denial(&refused)));
         }
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
-        let mut judged = shell::before(self.workspace, actor, cwd, line, call)?;
+        let behind = self.payload.behind;
+        let mut judged = shell::before(self.workspace, actor, cwd, line, call, behind)?;
         if judged.verdict < Verdict::Ask && !judged.harmless {
             // What it holds does not run out while the command does. Its leases cover most.
             let limit = self.payload.limit.map(Span);
@@ -321,10 +339,46 @@ impl Door<'_> {
 
     fn after_line(&mut self, actor: &Actor, line: &str, failed: bool) -> Result<Answer, Failure> {
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
-        let compared = after::after(self.workspace, actor, cwd, line, call, failed)?;
+        let ran = Ran { line, call, failed, behind: self.payload.behind };
+        let compared = after::after(self.workspace, actor, cwd, ran)?;
         let wanted = api::CallEnd { id: Some(call.to_owned()), all: false };
-        unless_refused(sessions::call_end(self.workspace, actor, &wanted, None))?;
-        Ok(context(&words::compared(&compared)))
+        let told = self.calls_over(actor, &wanted)?;
+        Ok(context(&format!("{}\n{told}", words::compared(&compared))))
+    }
+
+    /// No tool call of the agent's own runs now, whether or not its end was told; what came of
+    /// those in the background is said, and what the session must be told.
+    fn turn_over(&mut self, actor: &Actor) -> Result<(String, String), Failure> {
+        let compared = after::meanwhile(self.workspace, actor)?;
+        after::rests(self.workspace, actor);
+        let told = match actor.agent {
+            None => self.calls_over(actor, &api::CallEnd { id: None, all: true })?,
+            Some(_) => String::new(),
+        };
+        Ok((words::compared(&compared), told))
+    }
+
+    /// Ends calls, and gives the words that came with that: whoever is told once is not told again.
+    fn calls_over(&mut self, actor: &Actor, wanted: &api::CallEnd) -> Result<String, Failure> {
+        match sessions::call_end(self.workspace, actor, wanted, None) {
+            Ok(called) => Ok(words::told(&called.notices)),
+            Err(Failure::Refused(_)) => Ok(String::new()),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// What it would leave, and what it must know, is said once: then it goes on.
+    fn stop(&mut self, actor: &Actor, again: bool) -> Result<Answer, Failure> {
+        let (compared, told) = self.turn_over(actor)?;
+        if again {
+            return Ok(context(&format!("{compared}\n{told}")));
+        }
+        let left = stop::left(self.workspace, actor)?.map(|left| words::left(&left));
+        let text = format!("{compared}\n{}", left.unwrap_or_default());
+        Ok(match text.trim() {
+            "" => context(&told),
+            text => Answer::GoOn(format!("{text}\n{told}").trim_end().to_owned()),
+        })
     }
 
     /// A tree for the client, made as all others are. Where it may not be, there is none: a client
@@ -384,6 +438,7 @@ impl Door<'_> {
         if admitted.begun.is_some() {
             return Ok(Answer::Silent);
         }
+        after::leaves(self.workspace, &admitted.actor);
         // Whoever started the client ends its session, when the client itself has ended.
         match launched(&admitted.actor) {
             true => doors::checkpoint(self.workspace, &admitted.actor)?,

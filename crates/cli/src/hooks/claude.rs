@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, limit, owned, text, tools};
+use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tools};
 
 pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -15,7 +15,10 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
         },
         "UserPromptSubmit" => Event::Prompt,
         "PreToolUse" => Event::Before(tool(payload)),
-        "PostToolUse" => Event::After { tool: tool(payload), failed: failed(payload) },
+        "PostToolUse" => match unlisted(payload) {
+            Some(id) => Event::Unlisted { id },
+            None => Event::After { tool: tool(payload), failed: failed(payload) },
+        },
         "PostToolUseFailure" => Event::After { tool: tool(payload), failed: true },
         "PreCompact" => Event::BeforeCompaction,
         "Stop" => Event::Stop {
@@ -42,6 +45,7 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
         cwd: folder(payload),
         call: owned(payload, &["tool_use_id"]),
         limit: limit(payload.get("tool_input")),
+        behind: goes_on(payload),
         event,
     })
 }
@@ -49,6 +53,14 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
 fn tool(payload: &Value) -> super::Tool {
     let name = text(payload, &["tool_name"]).unwrap_or_default();
     tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
+}
+
+/// The entry that Claude took off its list of tasks: of that it has no event of its own.
+fn unlisted(payload: &Value) -> Option<String> {
+    let input = payload.get("tool_input")?;
+    let deleted = text(payload, &["tool_name"]) == Some("TaskUpdate")
+        && text(input, &["status"]) == Some("deleted");
+    owned(input, &["taskId"]).filter(|_| deleted)
 }
 
 /// Codex tells a failed command by its exit code in the response.

@@ -4,7 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, Tool, folder, limit, owned, text, tools};
+use super::{
+    Answer, Client, Event, Payload, Said, Tool, folder, goes_on, limit, owned, text, tools,
+};
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -43,6 +45,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         cwd,
         call: owned(payload, &["tool_use_id"]),
         limit: limit(payload.get("tool_input")),
+        behind: goes_on(payload),
         event,
     })
 }

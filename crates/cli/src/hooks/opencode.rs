@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, limit, owned, text, tools};
+use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tools};
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -39,6 +39,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         cwd: folder(payload),
         call: owned(payload, &["callID"]),
         limit: limit(payload.get("tool_input")),
+        behind: goes_on(payload),
         event,
     })
 }

@@ -121,6 +121,7 @@ fn answers_are_what_each_client_takes() {
         cwd: PathBuf::from("/repo"),
         call: None,
         limit: None,
+        behind: false,
         event,
     };
     let before = || Event::Before(Tool::Other);

@@ -354,15 +354,20 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
 /// What an agent would leave if it stopped now.
 pub(crate) fn left(left: &Left) -> String {
     let mut text = String::from("Baton: before you stop, once:\n");
-    if !left.dirty.is_empty() {
+    for (paths, alone) in [(&left.dirty, true), (&left.shared, false)] {
+        let (is, them) = match paths.len() {
+            0 => continue,
+            1 => ("is", "it"),
+            _ => ("are", "them"),
+        };
+        let kept = match alone {
+            true => format!(", and nobody else can edit {them}"),
+            false => String::new(),
+        };
         let _ = writeln!(
             text,
-            "- {} changed and in no commit, and nobody else can edit it: baton commit -m \"…\", or \
-             put it back.",
-            match left.dirty.len() {
-                1 => format!("{} is", render::resources(&left.dirty)),
-                _ => format!("{} are", render::resources(&left.dirty)),
-            }
+            "- {} {is} changed and in no commit{kept}: baton commit -m \"…\", or put {them} back.",
+            render::resources(paths)
         );
     }
     for task in &left.tasks {
@@ -383,21 +388,14 @@ pub(crate) fn left(left: &Left) -> String {
 
 /// What a command left that its agent must know.
 pub(crate) fn compared(compared: &Compared) -> String {
-    let mut text = String::new();
-    for held in &compared.breached {
-        let path = held.resource.to_string();
-        let _ = writeln!(
-            text,
-            "Baton: your command changed {}, and {}. Put it back as it was if you can do so \
-             without touching their edits (ask: baton ask {} --why \"…\"); this is in the journal.",
-            shown(&path),
-            held_sentence(held),
-            word(&path)
-        );
-    }
+    let mut text = taken_from_others(compared);
     if let Some(kept) = &compared.kept {
         let _ = writeln!(text, "{}", denial(kept));
-        let _ = writeln!(text, "Baton: your command changed that all the same. Put it back.");
+        let _ = writeln!(
+            text,
+            "Baton: your command changed that all the same, and it is in the journal. Leave it as \
+             it is now, and tell your user."
+        );
     }
     if let Some(taken) = &compared.taken {
         text.push_str(&denial(taken));
@@ -435,6 +433,73 @@ pub(crate) fn too_many(files: usize, max: usize) -> String {
         "Baton: this changes {files} files at once, and no more than {max} are judged together. \
          Send it in smaller parts."
     )
+}
+
+/// What a command did to the work of others. Nothing is to be put back by hand: that would be one
+/// more edit of what another holds.
+fn taken_from_others(compared: &Compared) -> String {
+    let mut text = String::new();
+    for one in compared.breached.iter().take(FINDINGS_MAX) {
+        let path = one.held.resource.to_string();
+        let (what, held) = (shown(&path), held_sentence(&one.held));
+        let _ = match one.unsure {
+            false => write!(text, "Baton: your command changed {what}, and {held}. Leave"),
+            true => write!(
+                text,
+                "Baton: {what} changed while a command of yours ran, and {held}; whose change it \
+                 is cannot be seen from here. If your command changed {what}, leave"
+            ),
+        };
+        let _ = write!(
+            text,
+            " it as it is now, and tell them what happened: baton ask {} --why \"…\". ",
+            word(&path)
+        );
+        if let Some(copy) = &one.copy {
+            let _ = write!(text, "What was there before is kept in {}. ", shown(copy));
+        }
+        let _ = writeln!(text, "This is in the journal.");
+    }
+    let more = compared.breached.len().saturating_sub(FINDINGS_MAX);
+    if more > 0 {
+        let _ = writeln!(text, "Baton: and {more} more that others hold; baton journal has them.");
+    }
+    for lost in compared.lost.iter().take(FINDINGS_MAX) {
+        let saved = match &lost.saved {
+            Some(saved) => format!(" It is saved: {}.", shown(saved)),
+            None => String::new(),
+        };
+        let (name, path) = (shown(&lost.name), shown(&lost.path));
+        let _ = writeln!(
+            text,
+            "Baton: uncommitted work of {name} in {path} is gone since your command ran.{saved} \
+             Tell your user."
+        );
+    }
+    for (path, lines) in compared.undone.iter().take(FINDINGS_MAX) {
+        let _ = writeln!(
+            text,
+            "Baton: your command took back {} that another changed in {} since you read it. Read \
+             it again, and bring back what is not yours; this is in the journal.",
+            render::counted(*lines as u64, "line", "lines"),
+            shown(&path.to_string())
+        );
+    }
+    if !compared.unknown.is_empty() {
+        let named = compared.unknown.iter().take(FINDINGS_MAX).map(|one| shown(&one.to_string()));
+        let more = match compared.unknown.len().saturating_sub(FINDINGS_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let _ = writeln!(
+            text,
+            "Baton: {}{more} changed while a command of yours ran. Somebody works here whose \
+             writes Baton does not see, so nothing of it was claimed for you; what is yours: \
+             baton claim FILE.",
+            named.collect::<Vec<_>>().join(", ")
+        );
+    }
+    text
 }
 
 /// No session and no act can be told from what came; whatever it was goes on unjudged.

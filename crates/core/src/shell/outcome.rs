@@ -21,6 +21,8 @@ pub struct Deeds {
     pub reads: Vec<Place>,
     /// Every command is known to write nothing but what is in `writes`, all of it known.
     pub harmless: bool,
+    /// Something of it may go on when the line itself is over.
+    pub background: bool,
     /// Why the line could not be followed; then `commands` are guesses.
     pub unparsed: Option<Unparsed>,
 }
@@ -283,5 +285,6 @@ pub(super) fn guessed(line: &str, why: Unparsed) -> Deeds {
         part: true,
         when: When::Always,
     }];
-    Deeds { commands, writes, reads: Vec::new(), harmless: false, unparsed: Some(why) }
+    let background = line[..end].contains('&');
+    Deeds { commands, writes, background, unparsed: Some(why), ..Deeds::default() }
 }

@@ -56,6 +56,7 @@ pub(super) fn walk(script: &Script) -> Parsed<Deeds> {
     walker.script(script, &mut state, &Input::Outside)?;
     let unknown = |write: &Write| write.place == Place::Unknown;
     walker.deeds.harmless &= !walker.deeds.writes.iter().any(unknown);
+    walker.deeds.background &= !walker.deeds.commands.iter().any(|one| one.name() == "wait");
     Ok(walker.deeds)
 }
 
@@ -119,6 +120,7 @@ impl Walker {
         if let ([only], false) = (&item.pipeline[..], item.background) {
             return self.deeper(|walker| walker.node(only, state, input));
         }
+        self.deeds.background |= item.background;
         let mut input = input.clone();
         let last = item.pipeline.len().saturating_sub(1);
         for (index, node) in item.pipeline.iter().enumerate() {

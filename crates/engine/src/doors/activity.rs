@@ -3,8 +3,10 @@
 //! Owns the trace by which a change is laid at somebody's door. It tells only what hooks saw: a
 //! change that nobody here explains has an unknown writer, who is never accused.
 
+use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use baton_core::claim::Holder;
 use baton_core::context::Actor;
 use baton_core::id::{SessionId, TreeId};
 
@@ -15,33 +17,90 @@ use crate::place::Place;
 pub(super) const STEP_MS: u64 = 20;
 /// A command that was begun and whose end nobody told is over after this.
 const COMMAND_MS_MAX: u64 = 6 * 60 * 60 * 1_000;
+/// A command in the background is looked after for so long.
+pub(super) const BACKGROUND_MS_MAX: u64 = 60 * 60 * 1_000;
 
 /// What hooks saw in one tree, oldest first.
 #[derive(Debug)]
 pub(super) struct Activity {
     trace: Trace,
-    me: Option<SessionId>,
+    me: Option<Who>,
+}
+
+/// A session, or one of its subagents.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Who {
+    pub(super) session: SessionId,
+    agent: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Edited(String),
     Began(String),
+    /// A command that goes on when its tool call is over.
+    BeganBehind(String),
     Ended(String),
+    /// Its turn is over: no command of its own runs any more, but for those in the background.
+    Rested,
+    /// Its session is over, with all that it ran.
+    Left,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     /// In milliseconds of the wall clock, which is that of file times.
     pub(super) at: u64,
-    pub(super) session: SessionId,
+    pub(super) who: Who,
     pub(super) deed: Deed,
+}
+
+/// Whether commands of somebody ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Busy {
+    No,
+    /// Something in the background, which mostly writes nothing.
+    Behind,
+    Yes,
+}
+
+impl Who {
+    pub(super) fn acting(actor: &Actor) -> Option<Self> {
+        let session = actor.session.clone()?;
+        // Words of a line are parted by spaces.
+        let agent = actor.agent.as_ref().map(|agent| agent.replace(char::is_whitespace, "_"));
+        Some(Self { session, agent })
+    }
+
+    fn parsed(text: &str) -> Self {
+        let (session, agent) = match text.split_once('/') {
+            Some((session, agent)) => (session, Some(agent.to_owned())),
+            None => (text, None),
+        };
+        Self { session: SessionId(session.to_owned()), agent }
+    }
+
+    pub(super) fn text(&self) -> String {
+        match &self.agent {
+            Some(agent) => format!("{}/{agent}", self.session),
+            None => self.session.0.clone(),
+        }
+    }
+
+    /// May it write what that one holds? A session may write what its subagents hold; of others it
+    /// is not asked which of their subagents it was.
+    pub(super) fn acts_for(&self, holder: &Holder, me: &Self) -> bool {
+        let agent = holder.agent.as_ref().map(|agent| agent.replace(char::is_whitespace, "_"));
+        self.session == holder.session
+            && self != me
+            && (holder.session != me.session || self.agent.is_none() || self.agent == agent)
+    }
 }
 
 impl Activity {
     pub(super) fn here(place: &Place, tree: &TreeId, actor: &Actor) -> Self {
         let name: String = tree.0.chars().filter(char::is_ascii_alphanumeric).take(64).collect();
-        Self { trace: Trace::named(place, &format!("tree-{name}")), me: actor.session.clone() }
+        Self { trace: Trace::named(place, &format!("tree-{name}")), me: Who::acting(actor) }
     }
 
     pub(super) fn edited(&self, path: &str) {
@@ -52,13 +111,25 @@ impl Activity {
         self.add('b', call);
     }
 
+    pub(super) fn began_behind(&self, call: &str) {
+        self.add('g', call);
+    }
+
     pub(super) fn ended(&self, call: &str) {
         self.add('x', call);
     }
 
+    pub(super) fn rested(&self) {
+        self.add('r', "");
+    }
+
+    pub(super) fn left(&self) {
+        self.add('l', "");
+    }
+
     fn add(&self, kind: char, what: &str) {
         let Some(me) = &self.me else { return };
-        self.trace.add(&format!("{} {} {kind} {what}", now(), me.as_str()));
+        self.trace.add(&format!("{} {} {kind} {what}", now(), me.text()));
     }
 
     pub(super) fn lines(&self) -> Vec<Line> {
@@ -69,41 +140,75 @@ impl Activity {
 fn parsed(line: &str) -> Option<Line> {
     let mut parts = line.splitn(4, ' ');
     let at = parts.next()?.parse().ok()?;
-    let session = SessionId(parts.next()?.to_owned());
+    let who = Who::parsed(parts.next()?);
     let kind = parts.next()?;
     let what = parts.next().unwrap_or_default().to_owned();
     let deed = match kind {
         "e" => Deed::Edited(what),
         "b" => Deed::Began(what),
+        "g" => Deed::BeganBehind(what),
         "x" => Deed::Ended(what),
+        "r" => Deed::Rested,
+        "l" => Deed::Left,
         _ => return None,
     };
-    Some(Line { at, session, deed })
+    Some(Line { at, who, deed })
 }
 
-/// When this session's command began, by the clock of files.
-pub(super) fn window(lines: &[Line], me: &SessionId, call: &str) -> Option<u64> {
-    let began = |line: &&Line| line.session == *me && line.deed == Deed::Began(call.to_owned());
+/// When this one's command began, by the clock of files.
+pub(super) fn window(lines: &[Line], me: &Who, call: &str) -> Option<u64> {
+    let began = |line: &&Line| {
+        line.who == *me
+            && matches!(&line.deed, Deed::Began(one) | Deed::BeganBehind(one) if one == call)
+    };
     lines.iter().rev().find(began).map(|line| line.at.saturating_sub(STEP_MS))
 }
 
 /// When somebody else was told last to have edited that path.
-pub(super) fn last_edit_by_others(lines: &[Line], me: &SessionId, path: &str) -> Option<u64> {
-    let edit = |line: &&Line| {
-        line.session != *me && matches!(&line.deed, Deed::Edited(one) if one == path)
-    };
+pub(super) fn last_edit_by_others(lines: &[Line], me: &Who, path: &str) -> Option<u64> {
+    let edit =
+        |line: &&Line| line.who != *me && matches!(&line.deed, Deed::Edited(one) if one == path);
     lines.iter().filter(edit).map(|line| line.at).max()
 }
 
-/// Did a command of this session run at any time since?
-pub(super) fn ran_since(lines: &[Line], who: &SessionId, since: u64) -> bool {
-    let own: Vec<&Line> = lines.iter().filter(|line| line.session == *who).collect();
-    own.iter().enumerate().any(|(at, line)| {
-        let Deed::Began(call) = &line.deed else { return false };
-        let end = Deed::Ended(call.clone());
-        let ended = own[at..].iter().find(|later| later.deed == end).map(|later| later.at);
-        ended.unwrap_or(line.at + COMMAND_MS_MAX) >= since
-    })
+/// Did commands of these run at any time since?
+pub(super) fn busy_since(lines: &[Line], whose: impl Fn(&Who) -> bool, since: u64) -> Busy {
+    let began = lines.iter().enumerate().filter(|(_, line)| whose(&line.who));
+    let busy = began.filter_map(|(at, line)| {
+        let (busy, limit) = match line.deed {
+            Deed::Began(_) => (Busy::Yes, COMMAND_MS_MAX),
+            Deed::BeganBehind(_) => (Busy::Behind, BACKGROUND_MS_MAX),
+            _ => return None,
+        };
+        let end = end_of(lines, at).unwrap_or(line.at + limit);
+        (end >= since).then_some(busy)
+    });
+    busy.max().unwrap_or(Busy::No)
+}
+
+/// When the command that begins there was told to be over.
+fn end_of(lines: &[Line], at: usize) -> Option<u64> {
+    let line = &lines[at];
+    let ends = |later: &&Line| match (&later.deed, &line.deed) {
+        (Deed::Left, _) => later.who.session == line.who.session,
+        _ if later.who != line.who => false,
+        (Deed::Rested, Deed::Began(_)) => true,
+        (Deed::Ended(one), Deed::Began(call) | Deed::BeganBehind(call)) => one == call,
+        // It was not over when its tool call was.
+        (Deed::BeganBehind(one), Deed::Began(call)) => one == call,
+        _ => false,
+    };
+    lines[at + 1..].iter().find(ends).map(|later| later.at)
+}
+
+/// Other sessions with commands whose end nobody told: they may be gone.
+pub(super) fn with_open_ends(lines: &[Line], me: &Who) -> BTreeSet<SessionId> {
+    let open = lines.iter().enumerate().filter(|(at, line)| {
+        line.who.session != me.session
+            && matches!(line.deed, Deed::Began(_) | Deed::BeganBehind(_))
+            && end_of(lines, *at).is_none()
+    });
+    open.map(|(_, line)| line.who.session.clone()).collect()
 }
 
 pub(super) fn now() -> u64 {
@@ -115,21 +220,69 @@ pub(super) fn now() -> u64 {
 mod tests {
     use super::*;
 
+    fn lines(text: &[&str]) -> Vec<Line> {
+        text.iter().filter_map(|line| parsed(line)).collect()
+    }
+
+    fn busy(lines: &[Line], name: &str, since: u64) -> Busy {
+        let who = Who::parsed(name);
+        busy_since(lines, |one| *one == who, since)
+    }
+
     #[test]
     fn a_command_explains_what_changed_while_it_ran() {
-        let who = |name: &str| SessionId(name.to_owned());
-        let lines: Vec<Line> =
-            ["100 a b c1", "150 b e src/x y.rs", "200 a x c1", "300 b b c9", "rubbish", "9 a"]
-                .iter()
-                .filter_map(|line| parsed(line))
-                .collect();
+        let who = Who::parsed;
+        let lines = lines(&[
+            "100 a b c1",
+            "150 b e src/x y.rs",
+            "200 a x c1",
+            "300 b b c9",
+            "rubbish",
+            "9 a",
+        ]);
         assert_eq!(lines.len(), 4);
-        assert!(ran_since(&lines, &who("a"), 150) && !ran_since(&lines, &who("a"), 250));
-        assert!(ran_since(&lines, &who("b"), 10_000), "it has not ended");
+        assert_eq!((busy(&lines, "a", 150), busy(&lines, "a", 250)), (Busy::Yes, Busy::No));
+        assert_eq!(busy(&lines, "b", 10_000), Busy::Yes, "it has not ended");
+        assert_eq!(with_open_ends(&lines, &who("a")), [SessionId("b".into())].into());
         assert_eq!(last_edit_by_others(&lines, &who("a"), "src/x y.rs"), Some(150));
         assert_eq!(last_edit_by_others(&lines, &who("b"), "src/x y.rs"), None, "its own");
         assert_eq!(last_edit_by_others(&lines, &who("a"), "y.rs"), None);
         assert_eq!(window(&lines, &who("a"), "c1"), Some(80));
         assert_eq!(window(&lines, &who("a"), "c2"), None);
+    }
+
+    #[test]
+    fn the_end_of_a_turn_is_the_end_of_its_commands_but_not_of_those_in_the_background() {
+        let lines = lines(&[
+            "100 a b c1",
+            "100 a/sub b c2",
+            "100 b g c3",
+            "100 c b c4",
+            "120 c g c4",
+            "200 a r ",
+            "200 b r ",
+            "400 b l ",
+        ]);
+        assert_eq!(busy(&lines, "a", 300), Busy::No);
+        assert_eq!(busy(&lines, "a/sub", 300), Busy::Yes, "a subagent may outlast it");
+        assert_eq!(busy(&lines, "b", 300), Busy::Behind);
+        assert_eq!(busy(&lines, "b", 500), Busy::No, "its session is over");
+        assert_eq!(busy(&lines, "c", 300), Busy::Behind, "it went on behind its call");
+        assert_eq!(busy(&lines, "c", 200 + BACKGROUND_MS_MAX), Busy::No);
+    }
+
+    #[test]
+    fn siblings_are_others() {
+        let holder = |agent: Option<&str>| Holder {
+            session: SessionId("a".into()),
+            name: String::new(),
+            agent: agent.map(str::to_owned),
+        };
+        let me = Who::parsed("a/two");
+        assert!(Who::parsed("a/one").acts_for(&holder(Some("one")), &me));
+        assert!(Who::parsed("a").acts_for(&holder(Some("one")), &me));
+        assert!(!me.acts_for(&holder(Some("one")), &me));
+        assert!(!Who::parsed("a/three").acts_for(&holder(Some("one")), &me));
+        assert!(Who::parsed("a/one").acts_for(&holder(None), &Who::parsed("b")));
     }
 }

@@ -1,33 +1,34 @@
 //! The shell door, after: what a command left in the tree, and whose it is.
 //!
-//! Owns the comparison. Nothing is looked at before a command but the clock: a file that differs
-//! from HEAD and was changed since then was changed while it ran. What another's recorded edit or a
-//! command of another that ran meanwhile explains is not this agent's; what nobody explains and
-//! nobody holds is this agent's only where it is alone. Ignored files are nobody's.
+//! Owns the comparison. Of what others hold, how it stood before the command tells whether it has
+//! changed (`held`); of everything else the clock does: a file that differs from HEAD and was
+//! written since. What another's recorded edit or a command of another that ran meanwhile explains
+//! is not this agent's. Where somebody works who tells nobody when it writes, nobody is accused and
+//! nothing is claimed. Ignored files are nobody's.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use baton_core::breach::{self, Door};
-use baton_core::check::{Because, Finding, Verdict};
+use baton_core::check::Because;
 use baton_core::context::{Actor, Observed};
-use baton_core::denials::{self, Refused};
-use baton_core::id::SessionId;
+use baton_core::denials::{self, Refused, Thing, Why};
 use baton_core::refusal::Held;
 use baton_core::resource::Resource;
 use baton_core::shell::{self, Deeds, Place};
-use baton_core::zones::Rule;
 
-use super::activity::{self, Activity, Deed, Line};
+use super::activity::{self, Activity, Busy, Deed, Line, Who};
+use super::changes::{self, Changed, Sorted, Unseen};
 use super::committed;
 use super::edit::{self, Change, Target, edit};
+use super::held::{self, Before};
 use super::reads;
 use crate::checking;
 use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::interfaces;
+use crate::sessions::SeatState;
 use crate::workspace::Workspace;
 
 /// More changed files than this are a checkout or a build, and are not claimed one by one.
@@ -41,11 +42,29 @@ const MIDDLE_MS: u64 = 5 * 60 * 1_000;
 /// How often an agent is told to wait for others before it is left to judge by itself.
 const WAITS_MAX: usize = 3;
 
+/// A command that has run.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran<'a> {
+    pub line: &'a str,
+    /// The client's id of the tool call.
+    pub call: &'a str,
+    pub failed: bool,
+    /// It goes on, though its tool call is over.
+    pub behind: bool,
+}
+
 /// What is said of a command that has run.
 #[derive(Clone, Debug, Default)]
 pub struct Compared {
     /// What others held, and this command changed all the same.
-    pub breached: Vec<Held>,
+    pub breached: Vec<Breached>,
+    /// Uncommitted work of those who hold it no longer, which is gone now.
+    pub lost: Vec<Lost>,
+    /// Files in which it took back lines that another changed since this session read them, and how
+    /// many.
+    pub undone: Vec<(Resource, usize)>,
+    /// What changed, and nobody knows by whose hand: somebody works here who tells nobody.
+    pub unknown: Vec<Resource>,
     /// What the command changed and nobody held: claimed now.
     pub taken: Option<edit::Judged>,
     /// What it changed and no edit would have been allowed to: why not.
@@ -55,57 +74,80 @@ pub struct Compared {
     pub in_the_middle: Vec<(String, String)>,
 }
 
-/// Compares the tree after a command.
+#[derive(Clone, Debug)]
+pub struct Breached {
+    pub held: Held,
+    /// Its holder may have written it as well.
+    pub unsure: bool,
+    /// Where a copy of what was there before is kept.
+    pub copy: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Lost {
+    pub path: String,
+    /// Whose work it was.
+    pub name: String,
+    /// Where it is saved.
+    pub saved: Option<String>,
+}
+
+/// Compares the tree after a command, and after what runs in the background.
 pub fn after(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
-    line: &str,
-    call: &str,
-    failed: bool,
+    ran: Ran<'_>,
 ) -> Result<Compared, Failure> {
-    let mut deeds = shell::read(line);
+    let mut deeds = shell::read(ran.line);
     let mut compared = Compared::default();
     let quiet = deeds.harmless && deeds.writes.is_empty();
     let written = super::targets::aims(&workspace.place, cwd, &mut deeds).files;
-    let written: Vec<String> = written.into_iter().map(|target| target.path).collect();
+    let paths: Vec<String> = written.iter().map(|target| target.path.clone()).collect();
     reads::remember(workspace, actor, cwd, &shown(&deeds));
-    reads::remember(workspace, actor, cwd, &written);
-    interfaces::edited(workspace, actor, cwd, &written)?;
-    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
-    let Some(me) = actor.session.clone().filter(|_| !quiet) else {
-        return Ok(compared);
-    };
-    let lines = activity.lines();
-    // Only what was begun is compared: a folder that a line took away is no folder any more.
-    if activity::window(&lines, &me, call).is_none() {
+    compared.undone = reads::wrote(workspace, actor, cwd, &written);
+    note_undone(workspace, actor, &compared.undone);
+    edited(workspace, actor, cwd, &written);
+    interfaces::edited(workspace, actor, cwd, &paths)?;
+    let Some(me) = Who::acting(actor) else { return Ok(compared) };
+    if quiet && !held::any_behind(&workspace.place, &me) {
         return Ok(compared);
     }
-    activity.ended(call);
+    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let lines = activity.lines();
+    let behind = !quiet && (ran.behind || deeds.background);
+    match behind {
+        true => activity.began_behind(ran.call),
+        false => activity.ended(ran.call),
+    }
     if workspace.place.git.is_none() {
         return Ok(compared);
     }
-    if failed {
+    if ran.failed && !deeds.harmless && !is_answered_by_us(&deeds) {
         compared.in_the_middle = in_the_middle(workspace, &me, &lines)?;
     }
-    let Some(since) = activity::window(&lines, &me, call) else {
+    let before = held::before(&workspace.place, &me, Some(ran.call));
+    // Without a look before, there is the clock.
+    let since = || activity::window(&lines, &me, ran.call);
+    let before = before.or_else(|| since().map(Before::unseen));
+    if let Some(before) = before {
+        compare(workspace, actor, &me, lines, &before, &mut compared)?;
+        look_at_commits(workspace, actor, ran.call, &before, &mut compared)?;
+    }
+    held::look_again(workspace, actor, behind.then_some(ran.call));
+    Ok(compared)
+}
+
+/// Compares what runs in the background, if anything does.
+pub fn meanwhile(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, Failure> {
+    let mut compared = Compared::default();
+    let Some(me) = Who::acting(actor).filter(|_| workspace.place.git.is_some()) else {
         return Ok(compared);
     };
-    let changed = changed_since(&workspace.place.root, since)?;
-    if !changed.is_empty() {
-        judge(workspace, actor, &me, &lines, since, &changed, &mut compared)?;
-    }
-    let committed = committed::since(workspace, &me, call)?;
-    if !committed.is_empty() {
-        let found = checking::judge(workspace, actor, &committed, None)?.findings;
-        let known = |path: &Resource| compared.breached.iter().any(|held| held.resource == *path);
-        let foreign: Vec<Resource> = found
-            .into_iter()
-            .filter(|one| one.because == Because::Held && !known(&one.resource))
-            .filter(|one| !holder_ran(one, &lines, since))
-            .map(|one| one.resource)
-            .collect();
-        compared.breached.extend(note(workspace, actor, &foreign)?);
+    if let Some(before) = held::before(&workspace.place, &me, None) {
+        let lines = Activity::here(&workspace.place, &workspace.tree, actor).lines();
+        compare(workspace, actor, &me, lines, &before, &mut compared)?;
+        held::look_again(workspace, actor, None);
     }
     Ok(compared)
 }
@@ -119,10 +161,174 @@ fn shown(deeds: &Deeds) -> Vec<String> {
     named.take(SHOWN_MAX).collect()
 }
 
-/// Its holder was at work meanwhile: who wrote it cannot be told.
-fn holder_ran(finding: &Finding, lines: &[Line], since: u64) -> bool {
-    let holder = finding.held.first().map(|held| &held.holder.session);
-    holder.is_some_and(|who| activity::ran_since(lines, who, since))
+/// The turn of an agent is over, or begins anew: no command of its own runs, whatever was told of
+/// its end.
+pub fn rests(workspace: &mut Workspace, actor: &Actor) {
+    Activity::here(&workspace.place, &workspace.tree, actor).rested();
+}
+
+/// The session is over, with all that it ran.
+pub fn leaves(workspace: &mut Workspace, actor: &Actor) {
+    Activity::here(&workspace.place, &workspace.tree, actor).left();
+}
+
+/// Nothing but commands that fail because Baton or git said no: neither builds or tests anything.
+fn is_answered_by_us(deeds: &Deeds) -> bool {
+    !deeds.commands.is_empty()
+        && deeds.commands.iter().all(|command| {
+            let quiet = matches!(command.name(), "cd" | "echo" | "true" | "export" | "set");
+            quiet || matches!(command.name(), "baton" | "git")
+        })
+}
+
+/// What changed since, and whose it is.
+fn compare(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    me: &Who,
+    lines: Vec<Line>,
+    before: &Before,
+    compared: &mut Compared,
+) -> Result<(), Failure> {
+    let changed = changes::since(workspace, before)?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let mut lines = without_the_dead(workspace, me, lines)?;
+    let root = workspace.place.root.clone();
+    let mut unexplained = changes::not_by_others(&root, &changed, me, &lines, before.since);
+    let resources = |changed: &[&Changed]| -> Vec<Resource> {
+        changed.iter().map(|one| one.resource.clone()).collect()
+    };
+    if unexplained.is_empty() {
+        return Ok(());
+    }
+    let findings = checking::judge(workspace, actor, &resources(&unexplained), None)?.findings;
+    let written_over =
+        |one: &&Changed| changes::edited_since(&lines, me, &one.path, before.since).is_some();
+    // Nobody is accused before the word of whoever wrote has had its time to come.
+    if findings.iter().any(|one| one.because == Because::Held)
+        || unexplained.iter().any(written_over)
+    {
+        std::thread::sleep(EDIT_IS_TOLD);
+        let later = Activity::here(&workspace.place, &workspace.tree, actor).lines();
+        lines = without_the_dead(workspace, me, later)?;
+        unexplained = changes::not_by_others(&root, &changed, me, &lines, before.since);
+    }
+    let unseen = Unseen::look(workspace, actor)?;
+    let sorted = changes::sort(&root, &unexplained, findings, &lines, me, before, &unseen)?;
+    // Where others ran too, whose it is will be seen when it is committed.
+    if !sorted.others_ran {
+        interfaces::look(workspace, actor, &resources(&unexplained))?;
+    }
+    settle(workspace, actor, sorted, before, compared)
+}
+
+/// What follows for everybody.
+fn settle(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    sorted: Sorted,
+    before: &Before,
+    compared: &mut Compared,
+) -> Result<(), Failure> {
+    let root = workspace.place.root.clone();
+    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    for (resources, unsure) in [(&sorted.foreign, false), (&sorted.unsure, true)] {
+        let held = note(workspace, actor, resources, unsure)?;
+        compared.breached.extend(held.into_iter().map(|held| {
+            let state = before.files.get(&held.resource.to_string());
+            let copy = state.and_then(|state| state.copy(&workspace.place));
+            Breached { held, unsure, copy: copy.map(|path| path.display().to_string()) }
+        }));
+    }
+    for path in sorted.lost {
+        let Some(state) = before.files.get(&path) else { continue };
+        let Some(left) = state.left.clone() else { continue };
+        let copy = || state.copy(&workspace.place).map(|path| path.display().to_string());
+        compared.lost.push(Lost { path, name: left.name, saved: left.rescue.or_else(copy) });
+    }
+    compared.unknown = sorted.unknown;
+    // What its own formatter made of a file is what the agent knows of it.
+    let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
+    let own: Vec<Target> = sorted.mine.iter().map(target).collect();
+    own.iter().for_each(|one| activity.edited(&one.path));
+    if !sorted.others_ran {
+        reads::wrote(workspace, actor, &root, &own);
+    }
+    if !sorted.kept.is_empty() {
+        let targets: Vec<Target> = sorted.kept.iter().map(target).collect();
+        let judged = edit::judge(workspace, actor, &root, &targets)?;
+        let refused = judged.refused(denials::Deed::Shell).into_iter();
+        let done = refused.map(|one| Refused { done: true, ..one }).collect();
+        denying::note(workspace, actor, done);
+        compared.kept = Some(judged);
+    }
+    let appended = |one: &Resource| Target::file(one.to_string(), Change::Append);
+    let targets: Vec<Target> =
+        sorted.free.iter().map(target).chain(sorted.appended.iter().map(appended)).collect();
+    if !targets.is_empty() && targets.len() <= CLAIMED_MAX {
+        compared.taken = Some(edit(workspace, actor, &root, &targets)?);
+        targets.iter().for_each(|one| activity.edited(&one.path));
+        reads::wrote(workspace, actor, &root, &targets);
+    }
+    Ok(())
+}
+
+/// Writes down that lines of others were taken back.
+fn note_undone(workspace: &mut Workspace, actor: &Actor, undone: &[(Resource, usize)]) {
+    if undone.is_empty() {
+        return;
+    }
+    let things = undone.iter().map(|(path, _)| Thing::new(path.to_string())).collect();
+    let refused = Refused::new(denials::Deed::Shell, Why::Stale, things);
+    denying::note(workspace, actor, vec![Refused { done: true, ..refused }]);
+}
+
+/// What it committed around git's own door.
+fn look_at_commits(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    call: &str,
+    before: &Before,
+    compared: &mut Compared,
+) -> Result<(), Failure> {
+    let Some(me) = Who::acting(actor) else { return Ok(()) };
+    let committed = committed::since(workspace, &me.session, call)?;
+    if committed.is_empty() {
+        return Ok(());
+    }
+    let lines = Activity::here(&workspace.place, &workspace.tree, actor).lines();
+    let found = checking::judge(workspace, actor, &committed, None)?.findings;
+    let known = |path: &Resource| compared.breached.iter().any(|one| one.held.resource == *path);
+    let foreign: Vec<Resource> = found
+        .into_iter()
+        .filter(|one| one.because == Because::Held && !known(&one.resource))
+        .filter(|one| changes::holder_busy(one, &lines, &me, before.since) != Busy::Yes)
+        .map(|one| one.resource)
+        .collect();
+    let held = note(workspace, actor, &foreign, false)?;
+    let breached = held.into_iter().map(|held| Breached { held, unsure: false, copy: None });
+    compared.breached.extend(breached);
+    Ok(())
+}
+
+/// The lines without the commands of those who are visibly gone: nobody will tell their end.
+fn without_the_dead(
+    workspace: &mut Workspace,
+    me: &Who,
+    mut lines: Vec<Line>,
+) -> Result<Vec<Line>, Failure> {
+    for session in activity::with_open_ends(&lines, me) {
+        let state = crate::sessions::state_of(workspace, &session)?;
+        if !matches!(state, Some(SeatState::Live | SeatState::Idle)) {
+            lines.retain(|line| {
+                line.who.session != session
+                    || !matches!(line.deed, Deed::Began(_) | Deed::BeganBehind(_))
+            });
+        }
+    }
+    Ok(lines)
 }
 
 /// Writes down what others held.
@@ -130,160 +336,36 @@ fn note(
     workspace: &mut Workspace,
     actor: &Actor,
     foreign: &[Resource],
+    unsure: bool,
 ) -> Result<Vec<Held>, Failure> {
     if foreign.is_empty() {
         return Ok(Vec::new());
     }
     let observed = Observed { complete: true, ..Observed::default() };
-    workspace
-        .decide(actor, observed, |view, context| breach::note(view, foreign, Door::Shell, context))
-}
-
-/// Files that differ from HEAD and were written since, by the clock of their file system.
-fn changed_since(root: &Path, since: u64) -> Result<Vec<String>, Failure> {
-    let status = Git::in_tree(root)?.status(&[String::new()])?;
-    let recent = |path: &&str| is_written_since(root, path, since);
-    Ok(status.paths().into_iter().filter(recent).map(str::to_owned).collect())
-}
-
-fn is_written_since(root: &Path, path: &str, since: u64) -> bool {
-    let file = root.join(path);
-    // A file that is gone: its folder was written when it went.
-    let found = std::fs::symlink_metadata(&file)
-        .or_else(|_| std::fs::symlink_metadata(file.parent().unwrap_or(root)));
-    found.is_ok_and(|found| {
-        let changed = found.ctime().saturating_mul(1_000) + found.ctime_nsec() / 1_000_000;
-        u64::try_from(changed).unwrap_or(0) >= since
+    workspace.decide(actor, observed, |view, context| {
+        breach::note(view, foreign, unsure, Door::Shell, context)
     })
 }
 
-/// Whether others' edits explain these files. An edit explains what it left, not what was written
-/// over it; its word comes a moment after its file, so a moment is waited for it.
-fn not_by_others(
-    workspace: &Workspace,
-    actor: &Actor,
-    me: &SessionId,
-    lines: &[Line],
-    since: u64,
-    changed: &[String],
-) -> Vec<Resource> {
-    let root = &workspace.place.root;
-    let over = |lines: &[Line], path: &String| {
-        let last = activity::last_edit_by_others(lines, me, path).filter(|at| *at >= since);
-        // Of a file that is gone it cannot be told when it went.
-        last.map(|at| {
-            root.join(path).exists() && is_written_since(root, path, at + activity::STEP_MS)
-        })
-    };
-    let later;
-    let lines = match changed.iter().any(|path| over(lines, path) == Some(true)) {
-        false => lines,
-        true => {
-            std::thread::sleep(EDIT_IS_TOLD);
-            later = Activity::here(&workspace.place, &workspace.tree, actor).lines();
-            &later
-        }
-    };
-    let mine = changed.iter().filter(|path| over(lines, path) != Some(false));
-    mine.filter_map(|path| Resource::literal(path).ok()).collect()
-}
-
-/// Whose are they?
-fn judge(
-    workspace: &mut Workspace,
-    actor: &Actor,
-    me: &SessionId,
-    lines: &[Line],
-    since: u64,
-    changed: &[String],
-    compared: &mut Compared,
-) -> Result<(), Failure> {
-    let mut others: Vec<&SessionId> =
-        lines.iter().map(|line| &line.session).filter(|session| *session != me).collect();
-    others.sort_unstable();
-    others.dedup();
-    let others_ran = others.iter().any(|who| activity::ran_since(lines, who, since));
-    let unexplained = not_by_others(workspace, actor, me, lines, since, changed);
-    if unexplained.is_empty() {
-        return Ok(());
-    }
-    // Where others ran too, whose it is will be seen when it is committed.
-    if !others_ran {
-        interfaces::look(workspace, actor, &unexplained)?;
-    }
-    let checked = checking::judge(workspace, actor, &unexplained, None)?;
-    let root = workspace.place.root.clone();
-    let (mut foreign, mut free, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-    for finding in checked.findings {
-        match finding.because {
-            Because::Held if holder_ran(&finding, lines, since) => {}
-            Because::Held => foreign.push(finding.resource),
-            // Also of what it holds itself: others add to it at the same time.
-            _ if !others_ran && finding.zone == Rule::Append && is_rewritten(&root, &finding)? => {
-                kept.push(finding.resource);
-            }
-            Because::Mine | Because::Unjudged | Because::GitDir => {}
-            _ if others_ran => {}
-            // For a person, or for whoever claims first. Nobody is accused of what may have been
-            // written just before.
-            _ if finding.verdict >= Verdict::Ask => {
-                let path = finding.resource.to_string();
-                if is_written_since(&root, &path, since + activity::STEP_MS) {
-                    kept.push(finding.resource);
-                }
-            }
-            _ if finding.zone == Rule::Append => free.push((finding.resource, Change::Append)),
-            _ => free.push((finding.resource, Change::Unknown)),
-        }
-    }
-    compared.breached = note(workspace, actor, &foreign)?;
-    let target = |path: &Resource, change| Target::file(path.to_string(), change);
-    if !kept.is_empty() {
-        let targets: Vec<Target> = kept.iter().map(|path| target(path, Change::Unknown)).collect();
-        let judged = edit::judge(workspace, actor, &root, &targets)?;
-        let refused = judged.refused(denials::Deed::Shell).into_iter();
-        let done = refused.map(|one| Refused { done: true, ..one }).collect();
-        denying::note(workspace, actor, done);
-        compared.kept = Some(judged);
-    }
-    if !free.is_empty() && free.len() <= CLAIMED_MAX {
-        let targets = free.into_iter().map(|(path, change)| target(&path, change));
-        let targets: Vec<Target> = targets.collect();
-        compared.taken = Some(edit(workspace, actor, &root, &targets)?);
-        let paths: Vec<String> = targets.into_iter().map(|target| target.path).collect();
-        reads::remember(workspace, actor, &root, &paths);
-    }
-    Ok(())
-}
-
-/// Did lines change that are committed? What others added since is not known here.
-fn is_rewritten(root: &Path, finding: &Finding) -> Result<bool, Failure> {
-    let path = finding.resource.to_string();
-    let Some(before) = Git::in_tree(root)?.content("HEAD", &path)? else { return Ok(false) };
-    let after = std::fs::read(root.join(&path)).unwrap_or_default();
-    let (before, after) = (String::from_utf8_lossy(&before), String::from_utf8_lossy(&after));
-    Ok(!edit::keeps(&before, &after))
-}
-
-/// Files that others edited in the last minutes and have not committed, with their names; nothing
+/// Files that others changed in the last minutes and have not committed, with their names; nothing
 /// when this session was told often enough.
 fn in_the_middle(
     workspace: &mut Workspace,
-    me: &SessionId,
+    me: &Who,
     lines: &[Line],
 ) -> Result<Vec<(String, String)>, Failure> {
-    let told = super::Trace::of_session(&workspace.place, me, "waits");
+    let told = super::Trace::of_session(&workspace.place, &me.session, "waits");
     let recent = activity::now().saturating_sub(MIDDLE_MS);
-    let mut edited: Vec<(String, SessionId)> = lines
+    let mut edited: Vec<(String, Who)> = lines
         .iter()
-        .filter(|line| line.session != *me && line.at >= recent)
+        .filter(|line| line.who.session != me.session && line.at >= recent)
         .filter_map(|line| match &line.deed {
-            Deed::Edited(path) => Some((path.clone(), line.session.clone())),
+            Deed::Edited(path) => Some((path.clone(), line.who.clone())),
             _ => None,
         })
         .collect();
     edited.sort_unstable();
-    edited.dedup();
+    edited.dedup_by(|one, two| (&one.0, &one.1.session) == (&two.0, &two.1.session));
     let since = |line: &String| line.parse().is_ok_and(|at: u64| at >= recent);
     if edited.is_empty() || told.lines().iter().filter(|line| since(line)).count() >= WAITS_MAX {
         return Ok(Vec::new());
@@ -293,9 +375,13 @@ fn in_the_middle(
     let dirty = dirty.paths();
     edited.retain(|(path, _)| dirty.contains(&path.as_str()));
     let mut named = Vec::with_capacity(edited.len());
-    for (path, session) in edited {
-        let name = crate::sessions::find(workspace, session.as_str()).map(|found| found.name);
-        named.push((path, name.unwrap_or_else(|_| session.0.clone())));
+    for (path, Who { session, .. }) in edited {
+        // Whoever is gone ends no edit any more.
+        let state = crate::sessions::state_of(workspace, &session)?;
+        if matches!(state, Some(SeatState::Live | SeatState::Idle)) {
+            let name = crate::sessions::find(workspace, session.as_str()).map(|found| found.name);
+            named.push((path, name.unwrap_or_else(|_| session.0.clone())));
+        }
     }
     if !named.is_empty() {
         told.add(&activity::now().to_string());

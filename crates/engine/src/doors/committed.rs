@@ -26,8 +26,7 @@ const BYTES_MAX: u64 = 64 * 1024;
 
 /// A command begins: how long git's record is now.
 pub(super) fn begins(place: &Place, me: &SessionId, call: &str) {
-    let length = record(place).and_then(|record| std::fs::metadata(record).ok());
-    if let Some(length) = length.map(|found| found.len()) {
+    if let Some(length) = length(place) {
         Trace::of_session(place, me, "heads").add(&format!("{length} {call}"));
     }
 }
@@ -39,10 +38,9 @@ pub(super) fn since(
     call: &str,
 ) -> Result<Vec<Resource>, Failure> {
     let place = &workspace.place;
-    let lines = Trace::of_session(place, me, "heads").lines();
-    let begun = lines.iter().rev().filter_map(|line| line.split_once(' '));
-    let begun = begun.filter(|(_, of)| *of == call).find_map(|(length, _)| length.parse().ok());
-    let (Some(begun), Some(record)) = (begun, record(place)) else { return Ok(Vec::new()) };
+    let (Some(begun), Some(record)) = (begun(place, me, call), record(place)) else {
+        return Ok(Vec::new());
+    };
     let moves = moves(&record, begun);
     if moves.is_empty() {
         return Ok(Vec::new());
@@ -61,6 +59,24 @@ pub(super) fn since(
     Ok(files.iter().filter_map(|path| Resource::literal(path).ok()).collect())
 }
 
+/// Where HEAD was when its record was so long, if it has moved since, whatever moved it.
+pub(super) fn head_at(place: &Place, length: Option<u64>) -> Option<Oid> {
+    let text = text_since(&record(place)?, length?);
+    Oid::parse(text.lines().next()?.split(' ').next()?).filter(|oid| !is_null(oid))
+}
+
+/// How long git's record of HEAD is.
+pub(super) fn length(place: &Place) -> Option<u64> {
+    record(place).and_then(|record| std::fs::metadata(record).ok()).map(|found| found.len())
+}
+
+/// How long git's record was when the call began.
+fn begun(place: &Place, me: &SessionId, call: &str) -> Option<u64> {
+    let lines = Trace::of_session(place, me, "heads").lines();
+    let begun = lines.iter().rev().filter_map(|line| line.split_once(' '));
+    begun.filter(|(_, of)| *of == call).find_map(|(length, _)| length.parse().ok())
+}
+
 /// Where HEAD of this tree has been, in git's own words.
 fn record(place: &Place) -> Option<PathBuf> {
     place.git.as_ref().map(|dirs| dirs.git_dir.join("logs/HEAD"))
@@ -68,12 +84,7 @@ fn record(place: &Place) -> Option<PathBuf> {
 
 /// From where to where HEAD went by commits since its record was so long.
 fn moves(record: &Path, begun: u64) -> Vec<(Oid, Oid)> {
-    let mut text = Vec::new();
-    let read = File::open(record).and_then(|mut file| {
-        file.seek(SeekFrom::Start(begun))?;
-        file.take(BYTES_MAX).read_to_end(&mut text)
-    });
-    let text = String::from_utf8_lossy(if read.is_ok() { &text } else { &[] }).into_owned();
+    let text = text_since(record, begun);
     let moved = |line: &str| {
         let (head, what) = line.split_once('\t')?;
         let mut words = head.split(' ');
@@ -81,6 +92,15 @@ fn moves(record: &Path, begun: u64) -> Vec<(Oid, Oid)> {
         (what.starts_with("commit") && !is_null(&old)).then_some((old, new))
     };
     text.lines().rev().take(MOVES_MAX).filter_map(moved).collect()
+}
+
+fn text_since(record: &Path, begun: u64) -> String {
+    let mut text = Vec::new();
+    let read = File::open(record).and_then(|mut file| {
+        file.seek(SeekFrom::Start(begun))?;
+        file.take(BYTES_MAX).read_to_end(&mut text)
+    });
+    String::from_utf8_lossy(if read.is_ok() { &text } else { &[] }).into_owned()
 }
 
 /// The first commit of all has nothing before it.

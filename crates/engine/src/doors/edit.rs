@@ -46,6 +46,8 @@ pub enum Change {
     Whole(String),
     /// In the file, this becomes that.
     Replace { old: String, new: String, all: bool },
+    /// The file becomes something else as a whole; what, only running it would tell.
+    Over,
     /// Lines come after what is there.
     Append,
     /// It is deleted or moved away.
@@ -205,7 +207,10 @@ pub(super) fn decide(
     }
     match judged.verdict {
         Verdict::Ask | Verdict::Deny => judged.sign_of_life(workspace, actor),
-        Verdict::Allow | Verdict::Warn => take(workspace, actor, judged),
+        Verdict::Allow | Verdict::Warn => {
+            reads::warned(workspace, actor, &judged.stale);
+            take(workspace, actor, judged)
+        }
     }
 }
 
@@ -263,7 +268,13 @@ fn look_at_changes(
         let resources = literal(&workspace.place, cwd, target.path.as_ref()).unwrap_or_default();
         for resource in resources {
             let stale = judged.stale.iter().find(|one| one.path == resource);
-            if stale.is_some() && matches!(target.change, Change::Whole(_)) {
+            let over = match target.change {
+                Change::Whole(_) => stale.is_some(),
+                // A shell writes much that nobody reads; what another changed is not that.
+                Change::Over => stale.is_some_and(|stale| stale.by.is_some()),
+                _ => false,
+            };
+            if over {
                 judged.overwritten.push(resource.clone());
             } else if let Some(stale) = stale {
                 let lines = taken_back(workspace, stale, &target.change);
@@ -314,13 +325,13 @@ fn text_at(path: &Path) -> Option<String> {
 
 impl Change {
     /// What comes of a text; nothing where that cannot be told.
-    fn makes(&self, there: &str) -> Option<String> {
+    pub(super) fn makes(&self, there: &str) -> Option<String> {
         match self {
             Self::Whole(text) => Some(text.clone()),
             Self::Replace { old, new, all: true } => Some(there.replace(old, new)),
             Self::Replace { old, new, all: false } => Some(there.replacen(old, new, 1)),
             Self::Away => Some(String::new()),
-            Self::Append | Self::Unknown => None,
+            Self::Over | Self::Append | Self::Unknown => None,
         }
     }
 }

@@ -60,14 +60,7 @@ pub fn completed(
     actor: &Actor,
     entry: Entry<'_>,
 ) -> Result<(), Failure> {
-    let key = entry.key();
-    let found: Vec<Task> = workspace.look(actor, Observed::default(), |view, _| {
-        Ok(scan(view, Query::equal(BY_KEY, &key, 1))?)
-    })?;
-    // Written down before we were there, or finished by other means.
-    let Some(task) = found.first().filter(|task| task.owner().is_some()) else {
-        return Ok(());
-    };
+    let Some(task) = owned(workspace, actor, entry)? else { return Ok(()) };
     let wanted = api::Done {
         task: task.task.to_string(),
         report_done: entry.title.to_owned(),
@@ -75,4 +68,26 @@ pub fn completed(
         ..api::Done::default()
     };
     tasking::done(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// The agent took it off its list: nobody does it any more.
+pub fn dropped(workspace: &mut Workspace, actor: &Actor, entry: Entry<'_>) -> Result<(), Failure> {
+    let Some(task) = owned(workspace, actor, entry)? else { return Ok(()) };
+    let why = Some("taken off the client's own list".to_owned());
+    let wanted = api::Change { task: task.task.to_string(), why, token: None };
+    tasking::cancel(workspace, actor, &wanted, None).map(|_| ())
+}
+
+/// The task of an entry. Nothing where the entry was written down before we were there, or its task
+/// was finished by other means.
+fn owned(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    entry: Entry<'_>,
+) -> Result<Option<Task>, Failure> {
+    let key = entry.key();
+    let found: Vec<Task> = workspace.look(actor, Observed::default(), |view, _| {
+        Ok(scan(view, Query::equal(BY_KEY, &key, 1))?)
+    })?;
+    Ok(found.into_iter().find(|task| task.owner().is_some()))
 }

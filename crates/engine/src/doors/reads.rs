@@ -2,6 +2,8 @@
 //!
 //! Owns the marks: path, and a hash of what was there when the session last read or wrote it. They
 //! are traces: without one nothing is said, and nothing is ever granted or refused by them alone.
+//! Whoever was told that another changed a file, and changes it without reading it again, knows no
+//! more of it than before, but for its own change.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,9 +14,12 @@ use baton_core::resource::Resource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::activity;
+use super::edit::{Change, Target};
 use super::texts::Texts;
 use super::traces::Trace;
 use crate::conflicts::Changes;
+use crate::conflicts::undo::lines_taken_back;
 use crate::failure::Failure;
 use crate::listing::{self, What};
 use crate::place::Place;
@@ -27,6 +32,8 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const LOOKED_AT_MAX: usize = 500;
 /// What stands for a file that is not there.
 const ABSENT: &str = "-";
+/// The clock of the journal and that of marks may differ by this.
+const CLOCKS_MS: u64 = 2_000;
 
 /// A file that is not as this session read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +51,8 @@ pub struct Stale {
     /// What this session read, where a copy of it is left.
     #[serde(skip)]
     pub known: Option<String>,
+    #[serde(skip)]
+    before: Known,
 }
 
 /// The session has read these, or has just written them: it knows them as they are now.
@@ -55,12 +64,87 @@ pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[Strin
         let resources = literal(&workspace.place, cwd, path.as_ref()).unwrap_or_default();
         let marked = resources.iter().filter_map(|one| marked(&workspace.place.root, one));
         for Marked { path, mark, bytes } in marked {
-            trace.add(&format!("{mark} {path}"));
+            trace.add(&format!("{} {path}", Known::now(&mark).text()));
             if let Some(bytes) = bytes {
                 texts.keep(&mark, &bytes);
             }
         }
     }
+}
+
+/// The session was told that others changed these, and goes on.
+pub(super) fn warned(workspace: &Workspace, actor: &Actor, stale: &[Stale]) {
+    let Some(session) = &actor.session else { return };
+    let trace = marks_of(&workspace.place, session);
+    for one in stale.iter().filter(|one| one.by.is_some()) {
+        let known = Known { there: Some(one.now.clone()), ..one.before.clone() };
+        trace.add(&format!("{} {}", known.text(), one.path));
+    }
+}
+
+/// The session has written these: in how many lines of which it took back what another made of
+/// them since it read them.
+pub fn wrote(
+    workspace: &Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+) -> Vec<(Resource, usize)> {
+    let Some(session) = &actor.session else { return Vec::new() };
+    let trace = marks_of(&workspace.place, session);
+    let mut undone = Vec::new();
+    for target in targets {
+        let found = literal(&workspace.place, cwd, target.path.as_ref()).unwrap_or_default();
+        let unread = |resource: &Resource| {
+            let known = newest_mark(&trace, literal_text(resource)?)?;
+            known.there.is_some().then(|| (resource.clone(), known))
+        };
+        let unread: Vec<(Resource, Known)> = found.iter().filter_map(unread).collect();
+        if unread.is_empty() {
+            remember(workspace, actor, cwd, std::slice::from_ref(&target.path));
+        }
+        for (resource, known) in unread {
+            let lines = wrote_unread(workspace, &trace, &resource, &known, &target.change);
+            undone.extend((lines > 0).then_some((resource, lines)));
+        }
+    }
+    undone
+}
+
+/// A file that another changed was written without being read again.
+fn wrote_unread(
+    workspace: &Workspace,
+    trace: &Trace,
+    resource: &Resource,
+    known: &Known,
+    change: &Change,
+) -> usize {
+    let Some(Marked { path, mark, bytes }) = marked(&workspace.place.root, resource) else {
+        return 0;
+    };
+    let texts = Texts::of_sessions(&workspace.place);
+    let now = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let before = known.there.as_deref().and_then(|there| texts.get(there));
+    let read = texts.get(&known.mark);
+    let lines = match (&read, &before) {
+        (Some(read), Some(before)) => lines_taken_back(read, before, &now),
+        _ => 0,
+    };
+    let after = match (change, &read) {
+        // What it replaced it must have seen.
+        (Change::Replace { old, .. }, Some(read)) if !read.contains(old.as_str()) => Some(now),
+        (Change::Replace { .. }, Some(read)) => change.makes(read),
+        (Change::Whole(_), _) => Some(now),
+        _ => None,
+    };
+    if let Some(after) = after {
+        let after = (self::mark(after.as_bytes()), after);
+        texts.keep(&after.0, after.1.as_bytes());
+        let there = (after.0 != mark).then_some(mark);
+        let known = Known { mark: after.0, there, ..Known::now("") };
+        trace.add(&format!("{} {path}", known.text()));
+    }
+    lines
 }
 
 /// Which of these have changed since the session knew them.
@@ -81,7 +165,7 @@ fn stale(
     workspace: &mut Workspace,
     session: &SessionId,
     resources: &[Resource],
-    known: impl Fn(&str) -> Option<String>,
+    known: impl Fn(&str) -> Option<Known>,
 ) -> Result<Vec<Stale>, Failure> {
     let mut stale = Vec::new();
     for resource in resources {
@@ -90,17 +174,21 @@ fn stale(
         let Some(Marked { path, mark, bytes }) = marked(&workspace.place.root, resource) else {
             continue;
         };
-        if before == mark {
+        if before.mark == mark {
             continue;
         }
-        let by = last_other(workspace, session, resource)?;
-        let known = Texts::of_sessions(&workspace.place).get(&before);
+        let by = last_other(workspace, session, resource, before.at)?;
+        let texts = Texts::of_sessions(&workspace.place);
+        let known = texts.get(&before.mark);
+        if let Some(bytes) = &bytes {
+            texts.keep(&mark, bytes);
+        }
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         let functions = match (&known, text) {
             (Some(known), Some(text)) => Changes::between(&path, known, &text),
             _ => Changes::default(),
         };
-        stale.push(Stale { path: resource.clone(), by, functions, now: mark, known });
+        stale.push(Stale { path: resource.clone(), by, functions, now: mark, known, before });
     }
     Ok(stale)
 }
@@ -124,7 +212,7 @@ pub(super) fn news(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Stale
     let read = marks_of(&workspace.place, &session).text();
     let paths = paths(workspace, actor).into_iter().take(LOOKED_AT_MAX);
     let resources: Vec<Resource> = paths.filter_map(|path| Resource::literal(&path).ok()).collect();
-    let mark = |path: &str| last_mark(&read, path).map(str::to_owned);
+    let mark = |path: &str| last_mark(&read, path).map(Known::parsed);
     let mut fresh = Vec::new();
     for stale in stale(workspace, &session, &resources, mark)? {
         let line = format!("{} {}", stale.now, stale.path);
@@ -186,26 +274,84 @@ fn literal_text(resource: &Resource) -> Option<&str> {
     }
 }
 
-/// The last one who claimed the path, if that was somebody else.
+/// Who may have changed the path since then, other than this session: whoever took it, let go of it
+/// or held it all the time.
 fn last_other(
     workspace: &mut Workspace,
     me: &SessionId,
     path: &Resource,
+    since: u64,
 ) -> Result<Option<String>, Failure> {
-    let chapters = listing::chapters(workspace, std::slice::from_ref(path))?;
-    let claimed = chapters
-        .into_iter()
-        .filter(|one| matches!(one.what, What::Claimed { .. }) && one.session != *me);
-    Ok(claimed.max_by_key(|one| one.position).map(|one| one.name))
+    let mut chapters = listing::chapters(workspace, std::slice::from_ref(path))?;
+    chapters.retain(|one| one.session != *me);
+    chapters.sort_by_key(|one| std::cmp::Reverse(one.position));
+    let mut let_go = BTreeSet::new();
+    for one in chapters {
+        let recent = one.at.0 + CLOCKS_MS >= since;
+        let held = matches!(one.what, What::Claimed { .. }) && !let_go.contains(&one.session);
+        if recent || held {
+            return Ok(Some(one.name));
+        }
+        let_go.insert(one.session);
+    }
+    Ok(None)
+}
+
+/// Those of the paths that others changed since the session knew them, and which it did not read
+/// again though it was told; with what it knew.
+pub(crate) fn unread(
+    place: &Place,
+    session: &SessionId,
+    paths: &[String],
+) -> Vec<(String, String)> {
+    let trace = marks_of(place, session);
+    let texts = Texts::of_sessions(place);
+    let known = paths.iter().filter_map(|path| {
+        let known = newest_mark(&trace, path).filter(|known| known.there.is_some())?;
+        Some((path.clone(), texts.get(&known.mark)?))
+    });
+    known.collect()
 }
 
 /// What a session last knew of a path in the tree.
 pub(crate) fn known_mark(place: &Place, session: &SessionId, path: &str) -> Option<String> {
-    newest_mark(&marks_of(place, session), path)
+    newest_mark(&marks_of(place, session), path).map(|known| known.mark)
 }
 
-fn newest_mark(trace: &Trace, path: &str) -> Option<String> {
-    trace.tails().find_map(|read| last_mark(&read, path).map(str::to_owned))
+fn newest_mark(trace: &Trace, path: &str) -> Option<Known> {
+    trace.tails().find_map(|read| last_mark(&read, path).map(Known::parsed))
+}
+
+/// What is known of a file, as it stands in a trace: `mark@time`, or `!mark:there@time`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Known {
+    mark: String,
+    /// The mark of what another had made of it when this session was told so.
+    there: Option<String>,
+    /// In milliseconds of the wall clock.
+    at: u64,
+}
+
+impl Known {
+    fn now(mark: &str) -> Self {
+        Self { mark: mark.to_owned(), there: None, at: activity::now() }
+    }
+
+    fn parsed(text: &str) -> Self {
+        let (marks, at) = text.split_once('@').unwrap_or((text, ""));
+        let at = at.parse().unwrap_or(0);
+        match marks.strip_prefix('!').and_then(|marks| marks.split_once(':')) {
+            Some((mark, there)) => Self { mark: mark.into(), there: Some(there.into()), at },
+            None => Self { mark: marks.into(), there: None, at },
+        }
+    }
+
+    fn text(&self) -> String {
+        match &self.there {
+            Some(there) => format!("!{}:{there}@{}", self.mark, self.at),
+            None => format!("{}@{}", self.mark, self.at),
+        }
+    }
 }
 
 fn marks_of(place: &Place, session: &SessionId) -> Trace {
@@ -215,6 +361,16 @@ fn marks_of(place: &Place, session: &SessionId) -> Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_known_comes_back_from_its_trace() {
+        for text in ["aa@7", "!aa:bb@9", "-@1"] {
+            assert_eq!(Known::parsed(text).text(), text);
+        }
+        let known = Known::parsed("!aa:bb@9");
+        assert_eq!((known.mark.as_str(), known.there.as_deref(), known.at), ("aa", Some("bb"), 9));
+        assert_eq!(Known::parsed("rubbish").at, 0);
+    }
 
     #[test]
     fn the_newest_mark_of_exactly_this_path() {

@@ -18,6 +18,7 @@ use baton_core::shell::{self, Deeds};
 use super::activity::Activity;
 use super::committed;
 use super::edit;
+use super::held;
 use super::targets;
 use crate::denying;
 use crate::failure::Failure;
@@ -54,15 +55,17 @@ pub struct Judged {
     pub notices: Vec<Notice>,
 }
 
-/// Judges a line before it runs. `call` is the client's id of the tool call.
+/// Judges a line before it runs. `call` is the client's id of the tool call; `behind` is whether it
+/// goes on when that is over.
 pub fn before(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     line: &str,
     call: &str,
+    behind: bool,
 ) -> Result<Judged, Failure> {
-    let judged = judge(workspace, actor, cwd, line, call)?;
+    let judged = judge(workspace, actor, cwd, line, call, behind)?;
     denying::note(workspace, actor, judged.refused());
     Ok(judged)
 }
@@ -92,13 +95,18 @@ fn judge(
     cwd: &Path,
     line: &str,
     call: &str,
+    behind: bool,
 ) -> Result<Judged, Failure> {
     let mut deeds = shell::read(line);
     let aims = targets::aims(&workspace.place, cwd, &mut deeds);
     // Before anything can go wrong: what was not judged is compared all the same.
     let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let behind = behind || deeds.background;
     if aims.compared {
-        activity.began(call);
+        match behind {
+            true => activity.began_behind(call),
+            false => activity.began(call),
+        }
         if let Some(me) = &actor.session {
             committed::begins(&workspace.place, me, call);
         }
@@ -121,9 +129,11 @@ fn judge(
     } else {
         judged.notices = doors::alive(workspace, actor)?;
     }
-    // What does not run has no end that somebody would tell.
-    if judged.verdict >= Verdict::Ask && aims.compared {
-        activity.ended(call);
+    match judged.verdict {
+        _ if !aims.compared => {}
+        // What does not run has no end that somebody would tell.
+        Verdict::Ask | Verdict::Deny => activity.ended(call),
+        Verdict::Allow | Verdict::Warn => held::look(workspace, actor, call, behind),
     }
     Ok(judged)
 }

@@ -3,6 +3,7 @@
 //! Owns the look at its claims, its tasks and the checks that `done` will ask for. Each thing is
 //! said once: whoever was told and stops all the same is let go.
 
+use baton_core::claim::Mode;
 use baton_core::context::Actor;
 use baton_core::pattern::Kind;
 use baton_core::resource::Resource;
@@ -13,7 +14,7 @@ use super::traces::Trace;
 use crate::api;
 use crate::failure::Failure;
 use crate::git::Git;
-use crate::listing;
+use crate::listing::{self, ListedClaim};
 use crate::tasking::showing::{self, ListedTask};
 use crate::workspace::Workspace;
 
@@ -24,6 +25,8 @@ const TASKS_MAX: usize = 20;
 pub struct Left {
     /// Held, changed and in no commit.
     pub dirty: Vec<Resource>,
+    /// The same, of what others may add to as well.
+    pub shared: Vec<Resource>,
     /// Active, and neither reported nor offered to anybody.
     pub tasks: Vec<ListedTask>,
     /// Checks that must have passed before `done`, and have not.
@@ -32,7 +35,7 @@ pub struct Left {
 
 impl Left {
     fn is_empty(&self) -> bool {
-        self.dirty.is_empty() && self.tasks.is_empty()
+        self.dirty.is_empty() && self.shared.is_empty() && self.tasks.is_empty()
     }
 }
 
@@ -56,7 +59,8 @@ pub fn left(workspace: &mut Workspace, actor: &Actor) -> Result<Option<Left>, Fa
 
 /// What the session leaves just now.
 pub fn look(workspace: &mut Workspace, actor: &Actor) -> Result<Left, Failure> {
-    let mut left = Left { dirty: dirty(workspace, actor)?, ..Left::default() };
+    let (dirty, shared) = dirty(workspace, actor)?;
+    let mut left = Left { dirty, shared, ..Left::default() };
     let wanted = api::tasks::List {
         state: vec![State::Active],
         all: false,
@@ -81,25 +85,32 @@ pub fn look(workspace: &mut Workspace, actor: &Actor) -> Result<Left, Failure> {
 /// The same things left are the same mark.
 fn mark(left: &Left) -> String {
     let text = format!(
-        "{:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?}",
         left.dirty,
+        left.shared,
         left.tasks.iter().map(|task| (&task.task, task.attempt)).collect::<Vec<_>>(),
         left.checks
     );
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
-fn dirty(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Resource>, Failure> {
+/// What is changed of what it holds alone, and of what it holds with others.
+fn dirty(
+    workspace: &mut Workspace,
+    actor: &Actor,
+) -> Result<(Vec<Resource>, Vec<Resource>), Failure> {
+    let nothing = (Vec::new(), Vec::new());
     if workspace.place.git.is_none() {
-        return Ok(Vec::new());
+        return Ok(nothing);
     }
     let root = workspace.place.root.clone();
     let tree = workspace.tree.0.clone();
     let wanted = api::Claims { mine: true, path: None };
     let mine = listing::claims(workspace, actor, &root, &wanted)?.claims;
-    let held = mine.into_iter().filter(|claim| claim.tree == tree);
+    let held: Vec<ListedClaim> = mine.into_iter().filter(|claim| claim.tree == tree).collect();
     let paths: Vec<String> = held
-        .flat_map(|claim| claim.resources)
+        .iter()
+        .flat_map(|claim| &claim.resources)
         .filter_map(|resource| match resource {
             Resource::Path(pattern) if pattern.kind() != Kind::Glob => {
                 Some(pattern.text().to_owned())
@@ -108,10 +119,15 @@ fn dirty(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Resource>, Fail
         })
         .collect();
     if paths.is_empty() {
-        return Ok(Vec::new());
+        return Ok(nothing);
     }
     let status = Git::in_tree(&root)?.status(&paths)?;
-    Ok(status.paths().into_iter().filter_map(|path| Resource::literal(path).ok()).collect())
+    let changed = status.paths().into_iter().filter_map(|path| Resource::literal(path).ok());
+    let alone = |path: &Resource| {
+        let own = held.iter().filter(|claim| claim.mode == Mode::Exclusive);
+        own.flat_map(|claim| &claim.resources).any(|held| held.overlaps(path))
+    };
+    Ok(changed.partition(alone))
 }
 
 fn not_passed(

@@ -78,6 +78,7 @@ impl From<'_> {
         let change = match write.how {
             How::Delete | How::MoveFrom => Change::Away,
             How::Append => Change::Append,
+            How::Create | How::MoveTo | How::Copy if !write.below => Change::Over,
             _ => Change::Unknown,
         };
         let slash = if write.below { "/" } else { "" };

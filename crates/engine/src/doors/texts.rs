@@ -17,7 +17,7 @@ use super::traces::FOLDER;
 use crate::place::Place;
 
 /// Larger files are not copied.
-const BYTES_MAX: usize = 512 * 1024;
+pub(super) const BYTES_MAX: usize = 512 * 1024;
 /// So often, and so long each time, is waited for somebody who removes copies.
 const SWEEP_WAITS_MAX: u32 = 20;
 const SWEEP_WAIT: Duration = Duration::from_millis(5);
@@ -100,6 +100,11 @@ impl Texts {
         {
             let _ = fs::remove_file(&path);
         }
+    }
+
+    /// Where the copy with this mark lies, if it is still there.
+    pub(super) fn path_of(&self, mark: &str) -> Option<PathBuf> {
+        Some(self.folder.join(mark)).filter(|path| path.is_file())
     }
 
     /// The text with this mark, if it is still there and whole.

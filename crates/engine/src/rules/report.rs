@@ -276,7 +276,8 @@ fn of_denial(told: &Told, denial: &Denial) -> Finding {
 
 fn judge(told: &Told, event: &Event) -> Option<Finding> {
     match event {
-        Event::HoldBreached { breach } => {
+        // What nobody knows is held against nobody.
+        Event::HoldBreached { breach } if !breach.unsure => {
             let door = match breach.door {
                 Door::Shell => "its shell",
                 Door::Git => "git",

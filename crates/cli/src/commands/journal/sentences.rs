@@ -199,7 +199,13 @@ fn of_claim(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String 
         Event::HoldBreached { breach } => {
             let (by, holder) = (who(&breach.by.name), who(&breach.holder.name));
             let what = shown(&breach.resource.to_string());
-            format!("{by} wrote to {what}, which {holder} held, around the edit door")
+            match breach.unsure {
+                false => format!("{by} wrote to {what}, which {holder} held, around the edit door"),
+                true => format!(
+                    "{what}, which {holder} held, changed while a command of {by} ran; by whose \
+                     hand is not known"
+                ),
+            }
         }
         Event::LeftoversTold { claims, .. } => {
             let count = counted(claims.len() as u64, "earlier claim", "earlier claims");

@@ -1,0 +1,342 @@
+//! After a shell command: what it took from others, and what is not laid at its door.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Said, Scratch};
+use crate::hooks::{Agent, denied, hook_with};
+
+fn ann(scratch: &Scratch) -> Agent<'_> {
+    Agent { scratch, client: "claude", id: "ann" }
+}
+
+fn bob(scratch: &Scratch) -> Agent<'_> {
+    Agent { scratch, client: "codex", id: "bob" }
+}
+
+/// A workspace with these files committed.
+fn with_files(files: &[&str]) -> Scratch {
+    let scratch = Scratch::workspace();
+    files.iter().for_each(|file| scratch.write(file, "old\n"));
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "files"]);
+    scratch
+}
+
+/// An edit, from before to after.
+fn edits(agent: &Agent<'_>, file: &str, text: &str) {
+    assert_eq!(denied(&agent.write(file, text)), None);
+    agent.scratch.write(file, text);
+    let input = json!({ "file_path": agent.file(file), "content": text });
+    agent.tool("after", "Write", &input);
+}
+
+fn runs(agent: &Agent<'_>, line: &str, deed: impl FnOnce()) -> Said {
+    assert_eq!(denied(&agent.shell("before", line)), None);
+    deed();
+    agent.shell("after", line)
+}
+
+fn journal(scratch: &Scratch) -> String {
+    scratch.baton(&["journal"]).ok().out
+}
+
+fn breaches(scratch: &Scratch) -> usize {
+    journal(scratch).matches("around the edit door").count()
+}
+
+fn remove(scratch: &Scratch, file: &str) {
+    std::fs::remove_file(scratch.root().join(file)).unwrap();
+}
+
+#[test]
+fn what_goes_back_to_head_or_away_is_seen_too_and_a_copy_is_left() {
+    Scratch::on_each_store("", |scratch| {
+        for file in ["src/back.rs", "src/gone.rs"] {
+            scratch.write(file, "old\n");
+        }
+        scratch.git(&["add", "-A"]);
+        scratch.git(&["commit", "-qm", "files"]);
+        let (ann, bob) = (ann(scratch), bob(scratch));
+        edits(&ann, "src/back.rs", "work of ann\n");
+        edits(&ann, "src/gone.rs", "more of it\n");
+        edits(&ann, "src/new.rs", "not known to git\n");
+        let said = runs(&bob, "sh ./revert.sh", || {
+            scratch.git(&["checkout", "-q", "--", "src/back.rs"]);
+            remove(scratch, "src/gone.rs");
+            remove(scratch, "src/new.rs");
+        });
+        for file in ["src/back.rs", "src/gone.rs", "src/new.rs"] {
+            assert!(said.out.contains(&format!("your command changed {file}, and")), "{said:?}");
+            assert!(journal(scratch).contains(&format!("wrote to {file}, which")));
+        }
+        let words = said.json()["hookSpecificOutput"]["additionalContext"].to_string();
+        let copy = words.split("your command changed src/back.rs").nth(1).unwrap();
+        let copy = copy.split("is kept in ").nth(1).unwrap().split(". This").next().unwrap();
+        assert_eq!(std::fs::read_to_string(copy).unwrap(), "work of ann\n", "{words}");
+        // What is advised can be done.
+        let said = runs(&bob, "baton ask src/back.rs --why 'I put it back'", || {});
+        assert_eq!(said.out.trim(), "{}", "nothing new: {said:?}");
+    });
+}
+
+#[test]
+fn what_was_gone_before_is_not_laid_at_the_door_of_who_makes_a_file_beside_it() {
+    let scratch = with_files(&["src/x.rs", "src/y.rs"]);
+    let (ann, bob) = (ann(&scratch), bob(&scratch));
+    runs(&ann, "rm src/x.rs", || remove(&scratch, "src/x.rs"));
+    edits(&ann, "src/y.rs", "changed before\n");
+    let said = runs(&bob, "python3 make.py", || scratch.write("src/new.rs", "x\n"));
+    assert!(!said.out.contains("changed"), "{said:?}");
+    assert_eq!(breaches(&scratch), 0);
+    let claims = scratch.baton(&["claims", "--path", "src/new.rs", "--json"]).ok().json();
+    assert_eq!(claims["claims"].as_array().unwrap().len(), 1, "claimed for bob: {claims}");
+}
+
+#[test]
+fn whoever_tells_nobody_of_its_writes_is_noted_and_nobody_accused() {
+    let scratch = with_files(&["a.txt"]);
+    let (bob, eve) = (bob(&scratch), scratch.session("eve"));
+    scratch.acts(&eve, &["claim", "a.txt"]).ok();
+    let said = runs(&bob, "python3 slow.py", || {
+        scratch.write("a.txt", "eve's own\n");
+        scratch.write("free.txt", "nobody knows whose\n");
+    });
+    assert!(said.out.contains("a.txt changed while a command of yours ran"), "{said:?}");
+    assert!(said.out.contains("free.txt changed while a command of yours ran"), "{said:?}");
+    assert_eq!(breaches(&scratch), 0);
+    let told = "a.txt, which eve held, changed while a command of";
+    assert!(journal(&scratch).contains(told), "{}", journal(&scratch));
+    let claims = scratch.baton(&["claims"]).ok().out;
+    assert!(!claims.contains("free.txt"), "{claims}");
+    let report = scratch.baton(&["rules", "report"]).out;
+    assert!(!report.contains("a.txt"), "{report}");
+}
+
+#[test]
+fn a_call_whose_end_was_never_told_ends_with_its_turn() {
+    let over = [
+        json!({ "hook_event_name": "Stop", "stop_hook_active": true }),
+        json!({ "hook_event_name": "UserPromptSubmit", "prompt": "go on" }),
+    ];
+    for over in over {
+        let scratch = with_files(&["a.txt"]);
+        let (ann, bob) = (ann(&scratch), bob(&scratch));
+        edits(&ann, "a.txt", "ann's\n");
+        assert_eq!(denied(&ann.shell("before", "npm run dev")), None);
+        let said = runs(&bob, "python3 w.py", || scratch.write("a.txt", "bob's\n"));
+        assert!(!said.out.contains("a.txt"), "it runs: {said:?}");
+        std::thread::sleep(Duration::from_millis(60));
+        ann.tells(over).ok();
+        std::thread::sleep(Duration::from_millis(60));
+        let said = runs(&bob, "python3 w.py", || scratch.write("a.txt", "bob's again\n"));
+        assert!(said.out.contains("your command changed a.txt"), "{said:?}");
+        // And what is free is claimed.
+        runs(&bob, "python3 w.py", || scratch.write("free.txt", "bob's\n"));
+        assert!(scratch.baton(&["claims"]).ok().out.contains("free.txt"));
+    }
+}
+
+#[test]
+fn a_subagent_writes_around_its_sibling_and_is_told() {
+    let scratch = with_files(&["b.txt"]);
+    let tells = |agent: &str, event: &str, tool: &str, input: Value| {
+        ann(&scratch).tells(json!({ "hook_event_name": event, "agent_id": agent,
+            "tool_name": tool, "tool_input": input, "tool_use_id": format!("{agent}{tool}") }))
+    };
+    let edit = json!({ "file_path": scratch.root().join("b.txt"), "content": "of one\n" });
+    assert_eq!(denied(&tells("one", "PreToolUse", "Write", edit.clone())), None);
+    scratch.write("b.txt", "of one\n");
+    tells("one", "PostToolUse", "Write", edit);
+    let line = json!({ "command": "python3 w.py" });
+    assert_eq!(denied(&tells("two", "PreToolUse", "Bash", line.clone())), None);
+    scratch.write("b.txt", "of two\n");
+    let said = tells("two", "PostToolUse", "Bash", line);
+    assert!(said.out.contains("your command changed b.txt"), "{said:?}");
+    assert_eq!(breaches(&scratch), 1);
+}
+
+#[test]
+fn what_runs_in_the_background_is_looked_after() {
+    let lines = [
+        json!({ "command": "python3 later.py", "run_in_background": true }),
+        json!({ "command": "(sleep 1; python3 later.py) &" }),
+    ];
+    for input in lines {
+        let scratch = with_files(&["h.txt"]);
+        let (ann, bob) = (ann(&scratch), bob(&scratch));
+        edits(&bob, "h.txt", "bob's\n");
+        assert_eq!(denied(&ann.tool("before", "Bash", &input)), None);
+        let said = ann.tool("after", "Bash", &input);
+        assert!(!said.out.contains("h.txt"), "{said:?}");
+        scratch.write("h.txt", "from behind\n");
+        let stop = || ann.tells(json!({ "hook_event_name": "Stop", "stop_hook_active": false }));
+        let said = stop();
+        assert!(said.out.contains("your command changed h.txt"), "{input}: {said:?}");
+        assert_eq!(stop().out, "", "once");
+        // The next command finds what it wrote since.
+        scratch.write("h.txt", "from behind again\n");
+        ann.shell("before", "ls");
+        let said = ann.shell("after", "ls");
+        assert!(said.out.contains("your command changed h.txt"), "{input}: {said:?}");
+        assert_eq!(breaches(&scratch), 2);
+    }
+}
+
+#[test]
+fn ones_own_formatter_makes_nothing_strange_of_ones_own_file() {
+    let scratch = with_files(&["own.py"]);
+    let (ann, bob) = (ann(&scratch), bob(&scratch));
+    edits(&bob, "own.py", "bob's\n");
+    scratch.git(&["commit", "-qam", "bob's work"]);
+    lets_go(&bob);
+    ann.tool("after", "Read", &json!({ "file_path": ann.file("own.py") }));
+    let edit = json!({ "file_path": ann.file("own.py"), "old_string": "bob's",
+        "new_string": "ann's" });
+    assert_eq!(denied(&ann.tool("before", "Edit", &edit)), None);
+    scratch.write("own.py", "ann's\n");
+    ann.tool("after", "Edit", &edit);
+    runs(&ann, "python3 fmt.py", || scratch.write("own.py", "# formatted\nann's\n"));
+    let again =
+        json!({ "file_path": ann.file("own.py"), "old_string": "ann's", "new_string": "x" });
+    let said = ann.tool("before", "Edit", &again);
+    assert!(!said.out.contains("own.py"), "{said:?}");
+    let prompt = ann.tells(json!({ "hook_event_name": "UserPromptSubmit", "prompt": "go on" }));
+    assert!(!prompt.out.contains("own.py"), "{prompt:?}");
+}
+
+/// By the shell of its client, which is Codex.
+fn lets_go(agent: &Agent<'_>) {
+    let mut release = agent.scratch.command(&["release", "--all"]);
+    release.env("CODEX_THREAD_ID", agent.id);
+    Said::from(release.output().unwrap()).ok();
+}
+
+/// Ann has read a file that bob then changed, committed and let go of.
+fn changed_behind_ann(file: &str) -> Scratch {
+    let scratch = Scratch::workspace();
+    scratch.write(file, "one\ntwo\nthree\nfour\nfive\n");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "base"]);
+    let (ann, bob) = (ann(&scratch), bob(&scratch));
+    ann.tool("after", "Read", &json!({ "file_path": ann.file(file) }));
+    let text = "ONE\ntwo\nthree\nfour\nfive\n";
+    edits(&bob, file, text);
+    scratch.git(&["commit", "-qam", "bob's"]);
+    lets_go(&bob);
+    scratch
+}
+
+#[test]
+fn one_edit_of_a_stale_file_does_not_make_it_known() {
+    let scratch = changed_behind_ann("f.txt");
+    let ann = ann(&scratch);
+    let edit = |old: &str, new: &str| {
+        let path = ann.file("f.txt");
+        json!({ "file_path": path, "old_string": old, "new_string": new })
+    };
+    let first = edit("five", "FIVE");
+    let said = ann.tool("before", "Edit", &first);
+    assert!(denied(&said).is_none() && said.out.contains("was changed by"), "{said:?}");
+    scratch.write("f.txt", "ONE\ntwo\nthree\nfour\nFIVE\n");
+    ann.tool("after", "Edit", &first);
+    let why = denied(&ann.tool("before", "Edit", &edit("ONE", "one"))).expect("it takes back");
+    assert!(why.contains("would take back"), "{why}");
+    // Its own line is its own.
+    assert_eq!(denied(&ann.tool("before", "Edit", &edit("FIVE", "5"))), None);
+    ann.tool("after", "Read", &json!({ "file_path": ann.file("f.txt") }));
+    assert_eq!(denied(&ann.tool("before", "Edit", &edit("ONE", "one"))), None);
+}
+
+#[test]
+fn a_shell_takes_back_lines_of_others_no_more_than_an_edit() {
+    let scratch = changed_behind_ann("f.txt");
+    let ann = ann(&scratch);
+    let why = denied(&ann.shell("before", "cat > f.txt <<'E'\none\nE")).expect("it overwrites");
+    assert!(why.contains("this would overwrite that"), "{why}");
+    let said = runs(&ann, "git checkout HEAD~1 -- f.txt", || {
+        scratch.git(&["checkout", "-q", "HEAD~1", "--", "f.txt"]);
+    });
+    assert!(said.out.contains("your command took back"), "{said:?}");
+    let payload = json!({ "hook_event_name": "SessionStart", "source": "resume",
+        "session_id": "ann", "cwd": scratch.root() });
+    hook_with(&scratch, "claude", payload.to_string().as_bytes(), &[]).ok();
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    let mut commit = scratch.command(&["commit", "-m", "back", "f.txt"]);
+    commit.env("CLAUDE_CODE_SESSION_ID", "ann");
+    let commit = Said::from(commit.output().unwrap()).ok();
+    assert!(commit.out.contains("takes back what others changed"), "{commit:?}");
+    assert!(journal(&scratch).contains("f.txt"), "{}", journal(&scratch));
+}
+
+#[test]
+fn a_failed_test_is_laid_at_shell_edits_too_and_never_at_our_own_refusals() {
+    let scratch = with_files(&["src/other.rs"]);
+    let (ann, bob) = (ann(&scratch), bob(&scratch));
+    runs(&bob, "printf 'broken(' > src/other.rs", || scratch.write("src/other.rs", "broken("));
+    let fails = |line: &str| {
+        ann.shell("before", line);
+        ann.tells(json!({ "hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
+            "tool_input": { "command": line }, "tool_use_id": "c1" }))
+    };
+    let said = fails("sh t.sh");
+    assert!(
+        said.out.contains("in the middle of edits that are not yours: src/other.rs"),
+        "{said:?}"
+    );
+    let said = fails("baton commit -m 'mine' src/a.rs");
+    assert!(!said.out.contains("in the middle"), "{said:?}");
+    bob.tells(json!({ "hook_event_name": "SessionEnd" })).ok();
+    let said = fails("sh t.sh");
+    assert!(!said.out.contains("in the middle"), "whoever is gone ends no edit: {said:?}");
+}
+
+#[test]
+fn many_breaches_are_few_words() {
+    let scratch = Scratch::workspace();
+    let (ann, bob) = (ann(&scratch), bob(&scratch));
+    runs(&ann, "echo x > many/x", || ());
+    let names: Vec<String> = (0..40).map(|number| format!("many/{number}.txt")).collect();
+    names.iter().for_each(|name| edits(&ann, name, "ann's\n"));
+    let said = runs(&bob, "python3 all.py", || {
+        names.iter().for_each(|name| scratch.write(name, "bob's\n"));
+    });
+    assert!(said.out.contains("and 35 more that others hold"), "{said:?}");
+    assert!(said.out.len() < 4_000, "{}", said.out.len());
+    assert_eq!(breaches(&scratch), 40);
+}
+
+#[test]
+fn what_is_taken_off_the_clients_list_is_nobodys_task() {
+    let scratch = Scratch::workspace();
+    let ann = ann(&scratch);
+    ann.tells(json!({ "hook_event_name": "TaskCreated", "task_id": "1", "task_subject": "Mend" }));
+    ann.tool("after", "TaskUpdate", &json!({ "taskId": "1", "status": "deleted" })).ok();
+    let shown = scratch.baton(&["task", "show", "t1", "--json"]).ok().json();
+    assert_eq!(shown["state"], "cancelled", "{shown}");
+    let stop = ann.tells(json!({ "hook_event_name": "Stop", "stop_hook_active": false }));
+    assert_eq!(stop.out, "");
+}
+
+#[test]
+fn a_broken_store_is_told_before_an_act_and_not_after_it() {
+    let scratch = Scratch::workspace();
+    let ann = ann(&scratch);
+    assert_eq!(denied(&ann.write("src/a.rs", "x")), None);
+    for name in ["store.db-wal", "store.db-shm"] {
+        let _ = std::fs::remove_file(scratch.store().join(name));
+    }
+    std::fs::write(scratch.store().join("store.db"), [7; 100_000]).unwrap();
+    assert!(ann.write("src/a.rs", "x").out.contains("was not judged"));
+    assert!(ann.shell("before", "make").out.contains("was not judged"));
+    let file = json!({ "file_path": ann.file("src/a.rs"), "content": "x" });
+    for said in [
+        ann.tool("after", "Write", &file),
+        ann.tool("after", "Read", &file),
+        ann.shell("after", "make"),
+    ] {
+        assert_eq!(said.out, "", "{said:?}");
+    }
+}
