@@ -206,27 +206,8 @@ pub fn start(
     }
     let client = request.client.as_deref().unwrap_or_default();
     let client_alias = request.client_session.as_deref().map(|id| client_alias(client, id));
-    if let Some(mut known) = known_session(view, client_alias.as_deref(), request, context)? {
-        known.life = Life::Live;
-        known.renewed_at = context.now;
-        known.expires_at = context.now + known.ttl;
-        // A call of the process before this one is nobody's any more.
-        let before = known.clone();
-        let gone = |call: &Call| request.process.is_some() && call.process != request.process;
-        known.calls.retain(|call| !gone(call));
-        known.process = request.process.clone().or(known.process);
-        known.role = giving::for_known(view, known.role, request.role.as_deref(), context)?;
-        known.client_session = request.client_session.clone().or(known.client_session);
-        known.secret_hashes.push(request.secret_hash.clone());
-        let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
-        known.secret_hashes.drain(..surplus);
-        let started = started(&known, true);
-        let mut events = vec![Event::SessionResumed { session: known.clone() }];
-        events.extend(client_bound(view, client_alias, &known)?);
-        events.extend(process_alias(view, &known)?);
-        events.extend(calls::end_where(view, &before, gone, context)?.map(|(ended, _)| ended));
-        events.extend(given_back(view, &known, context)?);
-        return Ok((events, started));
+    if let Some(known) = known_session(view, client_alias.as_deref(), request, context)? {
+        return back(view, known, request, context);
     }
     let session = Session {
         session: SessionId::fresh(&context.fresh, 0),
@@ -254,6 +235,37 @@ pub fn start(
     events.extend(process_alias(view, &session)?);
     events.extend(notices::sweep(view, context)?);
     Ok((events, answer))
+}
+
+/// An agent comes back to the session it had.
+pub(crate) fn back(
+    view: &dyn View,
+    mut known: Session,
+    request: &Start,
+    context: &Context,
+) -> Result<(Vec<Event>, Started), Refusal> {
+    let client = request.client.as_deref().unwrap_or_default();
+    let client_alias = request.client_session.as_deref().map(|id| client_alias(client, id));
+    known.life = Life::Live;
+    known.renewed_at = context.now;
+    known.expires_at = context.now + known.ttl;
+    // A call of the process before this one is nobody's any more.
+    let before = known.clone();
+    let gone = |call: &Call| request.process.is_some() && call.process != request.process;
+    known.calls.retain(|call| !gone(call));
+    known.process = request.process.clone().or(known.process);
+    known.role = giving::for_known(view, known.role, request.role.as_deref(), context)?;
+    known.client_session = request.client_session.clone().or(known.client_session);
+    known.secret_hashes.push(request.secret_hash.clone());
+    let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
+    known.secret_hashes.drain(..surplus);
+    let started = started(&known, true);
+    let mut events = vec![Event::SessionResumed { session: known.clone() }];
+    events.extend(client_bound(view, client_alias, &known)?);
+    events.extend(process_alias(view, &known)?);
+    events.extend(calls::end_where(view, &before, gone, context)?.map(|(ended, _)| ended));
+    events.extend(given_back(view, &known, context)?);
+    Ok((events, started))
 }
 
 /// What waited for the session's return runs on with its full lease.
