@@ -6,6 +6,7 @@
 
 use super::git::{self, Call, first};
 use super::outcome::{Argument, Command, Deeds, Place, Write};
+use crate::rules;
 
 /// What is dangerous, and the command it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,12 +121,17 @@ fn shown(place: &Place) -> String {
     }
 }
 
-/// Does it write the repository's or Baton's own files? A `.gitignore` is none of them.
+/// Does it write the repository's or Baton's own files? A `.gitignore` is none of them, and the
+/// rules are the project's: they are judged as any file.
 fn is_inside(write: &Write) -> bool {
     let own = |segment: &str| {
         segment.eq_ignore_ascii_case(".git") || segment.eq_ignore_ascii_case(".baton")
     };
     match &write.place {
+        Place::Path(text) if text.ends_with(rules::FILE) => {
+            let before = text.strip_suffix(rules::FILE).unwrap_or_default();
+            !(before.is_empty() || before.ends_with('/')) || before.split('/').any(own)
+        }
         Place::Path(text) | Place::Home(text) | Place::Pattern(text) => text.split('/').any(own),
         Place::Unknown => false,
     }

@@ -33,7 +33,13 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) -> bo
         "chmod" | "chown" | "chgrp" => {
             let options = read("");
             let below = options.has(&["-R", "--recursive"]);
-            let first = usize::from(!options.has(&["--reference"]));
+            // `-x` takes a permission away; it is the mode itself, and no option.
+            let mode = |one: &Argument| {
+                let letters = one.text().and_then(|text| text.strip_prefix('-'));
+                letters.is_some_and(|text| text.starts_with(['r', 'w', 'x', 'X', 's', 't']))
+            };
+            let named = options.has(&["--reference"]) || arguments.iter().any(mode);
+            let first = usize::from(!named);
             let files = options.operands.get(first..).unwrap_or_default();
             walker.writes_all(command, files, How::Change, below);
         }

@@ -313,6 +313,8 @@ const WRITERS: &[(&str, &str)] = &[
     ("cp --parents a/b dir", "copy dir/**"),
     ("rsync -an src/ dst/", ""),
     ("chmod +x a.sh", "change a.sh"),
+    ("chmod -x a.sh", "change a.sh"),
+    ("chmod -R -w src", "change src/"),
     ("chown -R me d", "change d/**"),
     ("ed -s a", "change a, !"),
     ("yq -i '.a=1' x.yml", "change x.yml"),
