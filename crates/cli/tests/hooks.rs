@@ -473,10 +473,10 @@ fn lesson_13_a_payload_that_does_not_end_is_not_waited_for() {
     for text in ["", "{\"session_id\": \"c\","] {
         let begun = std::time::Instant::now();
         let mut command = scratch.command(&["hook", "claude"]);
-        command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        std::io::Write::write_all(&mut input, text.as_bytes()).unwrap();
+        input.write_all(text.as_bytes()).unwrap();
         let said = Said::from(child.wait_with_output().unwrap()).ok();
         drop(input);
         assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{said:?}");
