@@ -107,10 +107,21 @@ fn a_restart_of_the_machine_shows() {
     assert!(said.out.contains("epoch 2 begins with the next"), "{said:?}");
 }
 
+/// As a user does who types /hooks in Codex.
+fn trust_codex(scratch: &Scratch) {
+    let config = scratch.path("home/.codex/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let hooks = scratch.root().canonicalize().unwrap().join(".codex/hooks.json");
+    let key = format!("{}:pre_tool_use:0:0", hooks.display());
+    let text = format!("[hooks.state.\"{key}\"]\ntrusted_hash = \"sha256:x\"\n");
+    std::fs::write(config, text).unwrap();
+}
+
 #[test]
 fn lesson_14_a_probe_goes_through_every_door() {
     let scratch = Scratch::repository();
     scratch.baton(&["init", "--yes", "--agents", "claude,codex,gemini,cursor,opencode"]).ok();
+    trust_codex(&scratch);
     let report = scratch.baton(&["doctor", "--json"]).ok().json();
     for client in ["claude", "codex", "gemini", "cursor", "opencode"] {
         let detail = check(&report, &format!("{client} hooks"))["detail"].as_str().unwrap();
@@ -133,10 +144,86 @@ fn lesson_14_a_probe_goes_through_every_door() {
     assert!(detail.contains("did not reach Baton"), "{detail}");
 }
 
+/// What `doctor` says of a client's hooks, and its exit code, after a file was changed.
+fn hooks_after(scratch: &Scratch, client: &str, file: &str, text: &str) -> (i32, String) {
+    scratch.write(file, text);
+    let said = scratch.baton(&["doctor", "--json"]);
+    let line = check(&said.json(), &format!("{client} hooks")).clone();
+    let state = line["state"].as_str().unwrap();
+    (said.code, format!("{state}: {}", line["detail"].as_str().unwrap()))
+}
+
+#[test]
+fn lesson_12_hooks_that_stand_in_a_file_and_guard_nothing_are_a_problem() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude,gemini"]).ok();
+    let rules = scratch.baton(&["rules", "check"]).ok();
+    assert!(rules.out.contains("the edit door: on"), "{rules:?}");
+    let (claude, gemini) = (".claude/settings.json", ".gemini/settings.json");
+    let read = |file: &str| std::fs::read_to_string(scratch.root().join(file)).unwrap();
+    let (good, other) = (read(claude), read(gemini));
+    let mut without: Value = serde_json::from_str(&good).unwrap();
+    without["hooks"].as_object_mut().unwrap().remove("PreToolUse");
+    let line = "\"command\": \"command -v";
+    let tools = "Edit|Write|MultiEdit|NotebookEdit|Bash|Monitor|Read|Grep|Task|Agent";
+    for (text, why) in [
+        (good.replacen('{', "{ // mine", 1), "without comments"),
+        (good.replacen('{', "{\"disableAllHooks\": true,", 1), "`disableAllHooks` is true"),
+        (good.replacen('{', "{\"hooks\": {},", 1), "`hooks` stands in it twice"),
+        (without.to_string(), "at PreToolUse nothing calls Baton"),
+        (good.replace(tools, "Nothing"), "at PreToolUse the matcher is `Nothing`"),
+        (good.replace(line, "\"command\": \"exit 0; command -v"), "the line was changed"),
+        (good.replace("\"timeout\": 5", "\"timeout\": 5, \"async\": true"), "`async`"),
+    ] {
+        let (code, said) = hooks_after(&scratch, "claude", claude, &text);
+        assert!(code == 1 && said.starts_with("problem: ") && said.contains(why), "{why}: {said}");
+        let rules = scratch.baton(&["rules", "check"]);
+        assert!(rules.code == 1 && rules.out.contains("the edit door: off"), "{why}: {rules:?}");
+    }
+    // What guards all the same is none.
+    for text in [
+        good.replace(tools, "*"),
+        good.replace(tools, &format!("WebFetch|{tools}")),
+        good.replace("\"timeout\": 5", "\"timeout\": 60"),
+    ] {
+        let (code, said) = hooks_after(&scratch, "claude", claude, &text);
+        assert!(code == 0 && said.starts_with("warning: "), "{said}");
+    }
+    scratch.baton(&["init", "--yes"]).ok();
+    assert_eq!(read(claude), good, "and init puts all of that right");
+    let off = other.replacen('{', "{\"hooksConfig\": {\"enabled\": false},", 1);
+    let (code, said) = hooks_after(&scratch, "gemini", gemini, &off);
+    assert!(code == 1 && said.contains("`hooksConfig.enabled` is false"), "{said}");
+    let said = scratch.baton(&["init", "--yes"]);
+    assert_eq!(said.code, 1, "it does not say that it guards: {said:?}");
+    assert!(said.err.contains("`hooksConfig.enabled` is false"), "{said:?}");
+}
+
+#[test]
+fn lesson_12_git_hooks_that_do_not_run_are_a_problem() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let folder = scratch.store().join("hooks");
+    let script = folder.join("reference-transaction");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o644)).unwrap();
+    for _ in 0..2 {
+        let said = scratch.baton(&["doctor"]);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.out.contains("not Baton's any more"), "{said:?}");
+        let rules = scratch.baton(&["rules", "check"]);
+        assert!(rules.out.contains("the git door: off"), "{rules:?}");
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    scratch.baton(&["init", "--yes"]).ok();
+    scratch.baton(&["doctor"]).ok();
+}
+
 #[test]
 fn lesson_12_hooks_that_codex_was_not_told_to_trust_are_a_problem() {
     let scratch = Scratch::repository();
     scratch.baton(&["init", "--yes", "--agents", "codex"]).ok();
+    let said = scratch.baton(&["doctor"]);
+    assert_eq!(said.code, 1, "never started, so never approved: {said:?}");
     let config = scratch.path("home/.codex/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
     std::fs::write(&config, "model = \"x\"\n").unwrap();
@@ -151,5 +238,13 @@ fn lesson_12_hooks_that_codex_was_not_told_to_trust_are_a_problem() {
     std::fs::write(&config, state).unwrap();
     let said = scratch.baton(&["doctor"]).ok();
     assert!(said.out.contains("and you let it run them"), "{said:?}");
+    let file = ".codex/hooks.json";
+    let text = std::fs::read_to_string(scratch.root().join(file)).unwrap();
+    let (code, said) = hooks_after(&scratch, "codex", file, &text.replacen('{', "{\"x\": 1,", 1));
+    assert!(code == 1 && said.contains("takes no file with `x` in it"), "{said}");
+    let settings = std::fs::read_to_string(scratch.root().join(".codex/config.toml")).unwrap();
+    scratch.write(".codex/config.toml", &format!("[features]\nhooks = false\n{settings}"));
+    let (code, said) = hooks_after(&scratch, "codex", file, &text);
+    assert!(code == 1 && said.contains("`features.hooks` is false"), "{said}");
     assert_eq!(std::fs::read_to_string(&config).unwrap().matches("trusted_hash").count(), 1);
 }

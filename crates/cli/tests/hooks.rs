@@ -466,3 +466,45 @@ fn the_primer_fits_in_what_a_model_is_given() {
     let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(text.len() <= 2_100 && text.contains("You are") && text.contains("more: "), "{text}");
 }
+
+#[test]
+fn lesson_13_a_payload_that_does_not_end_is_not_waited_for() {
+    let scratch = Scratch::workspace();
+    for text in ["", "{\"session_id\": \"c\","] {
+        let begun = std::time::Instant::now();
+        let mut command = scratch.command(&["hook", "claude"]);
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(text.as_bytes()).unwrap();
+        let said = Said::from(child.wait_with_output().unwrap()).ok();
+        drop(input);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{said:?}");
+        assert!(said.err.contains("no answer within 2 s") && said.out.is_empty(), "{said:?}");
+    }
+}
+
+#[test]
+fn agents_do_not_edit_their_own_doors_without_a_word() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let agent = Agent { scratch: &scratch, client: "claude", id: "c-1" };
+    for path in [".claude/settings.json", ".mcp.json", "AGENTS.md", ".baton/rules.md"] {
+        assert!(denied(&agent.write(path, "x")).is_some(), "{path:?}");
+    }
+    for line in [
+        "rm .claude/settings.json",
+        "mv .claude x",
+        "chmod -w .claude/settings.json",
+        "chmod -x .git/baton/hooks/pre-commit",
+        "rm .git/baton/hooks/pre-commit",
+        "sed -i s/a/b/ .baton/rules.md",
+    ] {
+        assert!(denied(&agent.shell("before", line)).is_some(), "{line}");
+    }
+    // The rules are the project's: who has claimed them writes them, by whichever door.
+    let own = ["session", "start", "--client", "claude", "--client-session", "c-1", "--json"];
+    let own = scratch.baton(&own).ok().json()["credential"].as_str().unwrap().to_owned();
+    scratch.acts(&own, &["claim", ".baton/rules.md"]).ok();
+    assert_eq!(denied(&agent.shell("before", "sed -i s/a/b/ .baton/rules.md")), None);
+}

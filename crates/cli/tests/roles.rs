@@ -68,10 +68,20 @@ fn a_claim_and_a_check_follow_the_role() {
         for path in ["src/secret/key.rs", "checks/b.rs", "README.md"] {
             scratch.acts(&builder, &["claim", path]).refused(1);
         }
-        // A word that nobody defined takes nothing away, and that is said.
-        let words = ["session", "start", "--name", "nora", "--role", "wizard"];
-        let said = scratch.baton(&words).ok();
-        assert!(said.out.contains("nobody defined it, so it takes nothing away"), "{said:?}");
+        // A word that nobody defined would take nothing away: it is refused wherever it is said.
+        scratch.baton(&["task", "add", "One"]).ok();
+        scratch.write("parts.json", "[{\"title\": \"a\", \"role\": \"wizard\"}]");
+        for words in [
+            &["session", "start", "--name", "nora", "--role", "wizard"][..],
+            &["session", "role", "wizard"],
+            &["task", "add", "Two", "--role", "wizard"],
+            &["task", "update", "t1", "--role", "wizard"],
+            &["task", "split", "t1", "--file", "parts.json"],
+        ] {
+            let said = scratch.acts(&code, words).refused(2);
+            assert!(said.err.contains("wizard") && said.err.contains("builder"), "{said:?}");
+            assert!(said.err.contains("explore"), "{said:?}");
+        }
         scratch.baton(&["journal", "verify"]).ok();
     });
 }

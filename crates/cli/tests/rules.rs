@@ -134,6 +134,18 @@ fn a_file_that_cannot_be_read_is_told_with_its_line() {
     assert!(!told.contains('\u{1b}'), "{told}");
     let journal = scratch.baton(&["journal", "--kind", "rules_seen"]).ok().out;
     assert_eq!(journal, "", "what cannot be read was not seen");
+    // One bad rule takes no other with it.
+    let advice = "   Enforced by: advice\n";
+    let text = format!("1. **One.** x\n{advice}2. **Two.** y\n3. **Three.**\n{advice}");
+    commit_rules(&scratch, &text);
+    let said = scratch.baton(&["rules", "show"]).refused(1);
+    assert!(said.out.contains("1. One") && said.out.contains("3. Three"), "{said:?}");
+    assert!(said.err.contains("line 3: rule 2: no line"), "{said:?}");
+    let told = primed(&scratch, &ann).out;
+    assert!(told.contains("cannot be read: line 3: rule 2"), "{told}");
+    assert!(told.contains("- 1. One") && told.contains("- 3. Three"), "{told}");
+    let journal = scratch.baton(&["journal", "--kind", "rules_seen"]).ok().out;
+    assert_eq!(journal.lines().count(), 1, "{journal}");
 }
 
 #[test]

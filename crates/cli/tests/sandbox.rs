@@ -241,10 +241,11 @@ fn files_that_would_lead_git_astray_are_put_back() {
     let before = std::fs::read(room.tree.join(".git")).unwrap();
     let config = std::fs::read(admin.join("config.worktree")).unwrap();
     let script = "echo 'gitdir: /nowhere' > .git && printf '[core]\\n fsmonitor = touch x\\n' > \
-                  \"$REPO/.git/worktrees/one/config.worktree\" && baton session whoami";
+                  \"$REPO/.git/worktrees/one/config.worktree\" && baton session whoami && \
+                  echo /nowhere > \"$REPO/.git/objects/info/alternates\"";
     let said = room.sandbox(&["code"], script);
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(said.err.matches("which is put back").count(), 2, "{said:?}");
+    assert_eq!(said.err.matches("which is put back").count(), 3, "{said:?}");
     assert_eq!(std::fs::read(room.tree.join(".git")).unwrap(), before);
     assert_eq!(std::fs::read(admin.join("config.worktree")).unwrap(), config);
 }
@@ -557,6 +558,8 @@ fn a_person_may_open_more_and_an_agent_may_not() {
         said.err.contains("ermission denied") && room.outside.join("more").exists(),
         "{said:?}"
     );
+    let shut = room.sandbox(&["verify", "--allow-write", "../../repo/.git"], "true").refused(2).err;
+    assert!(shut.contains("stays closed, whatever the role"), "{shut}");
     let said = room.sandbox(&["reveiw"], "touch src/new").refused(2);
     assert!(said.err.contains("role \"reveiw\" is not allowed"), "{said:?}");
     assert!(said.err.contains("review, scratch"), "{said:?}");

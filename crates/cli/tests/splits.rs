@@ -94,14 +94,14 @@ fn parts_from_a_file() {
     let scratch = Scratch::workspace();
     scratch.baton(&["task", "add", "the whole"]).ok();
     let file =
-        "[{\"title\": \"one\", \"body\": \"long\", \"paths\": [\"src/\"], \"role\": \"rust\",
+        "[{\"title\": \"one\", \"body\": \"long\", \"paths\": [\"src/\"], \"role\": \"code\",
         \"priority\": 0, \"key\": \"k1\"},\n {\"title\": \"two\"}]\n";
     scratch.write("children.json", file);
     let stop = ["--on-failure", "stop", "--json"];
     let words = [&["task", "split", "t1", "--file", "children.json"], &stop[..]].concat();
     scratch.baton(&words).ok();
     let part = scratch.baton(&["task", "show", "t2", "--json"]).ok().json();
-    assert_eq!((&part["role"], &part["priority"]), (&json!("rust"), &json!(0)));
+    assert_eq!((&part["role"], &part["priority"]), (&json!("code"), &json!(0)));
     assert_eq!((&part["body"], &part["key"]), (&json!("long"), &json!("k1")));
     let results = scratch.baton(&["task", "results", "t1"]).ok().out;
     assert!(results.contains("a failure stops the rest"), "{results}");

@@ -192,6 +192,73 @@ fn at_the_end_what_is_clean_is_free_and_what_is_not_waits() {
     assert!(held.err.contains(left["name"].as_str().unwrap()), "{held:?}");
 }
 
+/// A Claude with this id that writes a file and leaves it.
+fn writes(id: &str) -> String {
+    let event = format!("{{\"session_id\":\"{id}\",\"cwd\":\"%s\",\"hook_event_name\":\"%s\",");
+    format!(
+        "say() {{ printf '{event}\"source\":\"resume\",\"tool_name\":\"Write\",\"tool_input\":\
+         {{\"file_path\":\"%s\",\"content\":\"x\"}}}}' \"$PWD\" \"$1\" \"$PWD/src/a.rs\"; }}\n\
+         say SessionStart | baton hook claude > /dev/null\n\
+         say PreToolUse | baton hook claude; echo \"// $$\" >> src/a.rs\n\
+         baton session whoami --json"
+    )
+}
+
+#[test]
+fn a_client_that_is_started_again_goes_on_with_what_it_left() {
+    Scratch::on_each_store("", |scratch| {
+        let who = |said: &Said| -> Value {
+            let line = said.out.lines().find(|line| line.contains("\"session\"")).unwrap();
+            serde_json::from_str::<Value>(line).unwrap()["session"].clone()
+        };
+        client(scratch, "claude", &writes("c-1"));
+        let first = start(scratch, &["claude", "--tree", "here"]);
+        assert!(first.err.contains("left: src/a.rs"), "{first:?}");
+        let again = start(scratch, &["claude", "--tree", "here", "--", "--resume"]);
+        assert!(!again.out.contains("deny"), "{again:?}");
+        assert_eq!(who(&first), who(&again), "{again:?}");
+        assert!(again.err.contains("again, with what it left"), "{again:?}");
+        // Also in a new talk of the same client.
+        client(scratch, "claude", &writes("c-2"));
+        let third = start(scratch, &["claude", "--", "-p", "go on"]);
+        assert!(!third.out.contains("deny"), "{third:?}");
+        assert_eq!(who(&first), who(&third), "{third:?}");
+        // Another client is somebody else, and so is one with another role.
+        client(scratch, "gemini", "baton session whoami --json; baton claim src/a.rs");
+        let other = start(scratch, &["gemini", "--tree", "here"]);
+        assert_ne!(who(&first), who(&other), "{other:?}");
+        assert_eq!(other.code, 1, "{other:?}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn a_client_that_is_started_again_with_its_task_has_it() {
+    let scratch = Scratch::workspace();
+    scratch.baton(&["task", "add", "Parse it"]).ok();
+    scratch.baton(&["task", "add", "Print it"]).ok();
+    client(&scratch, "codex", "pwd; baton task show t1 --json; echo \"task $BATON_TASK\"");
+    let first = start(&scratch, &["codex", "--task", "t1", "--tree", "new"]);
+    assert!(first.out.contains("task t1"), "{first:?}");
+    let tree = first.out.lines().next().unwrap().to_owned();
+    // From where it was started, it goes on in the tree of the task.
+    let again = start(&scratch, &["codex", "--task", "t1"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(again.out.lines().next(), Some(&*tree), "{again:?}");
+    assert!(again.err.contains("again, with what it left"), "{again:?}");
+    assert!(again.out.contains("task t1"), "{again:?}");
+    // What cannot be taken leaves what waits as it was.
+    let said = start(&scratch, &["codex", "--task", "t9"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let again = start(&scratch, &["codex", "--task", "t1"]);
+    assert!(again.out.contains("task t1"), "{again:?}");
+    // In that tree another client is not said to have the task.
+    client(&scratch, "gemini", "echo \"task $BATON_TASK.\"");
+    let mut other = command(&scratch, &["start", "gemini", "--tree", "here"]);
+    let other = Said::from(other.current_dir(&tree).output().unwrap());
+    assert!(other.out.contains("task .") && !other.err.contains("with t1"), "{other:?}");
+}
+
 #[test]
 fn a_role_is_held_by_the_kernel_and_the_client_keeps_its_own_folder() {
     let scratch = Scratch::workspace();

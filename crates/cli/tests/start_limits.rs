@@ -188,20 +188,21 @@ fn a_codex_that_lists_no_models_starts_all_the_same() {
 
 #[test]
 fn the_role_of_a_task_or_a_handoff_comes_with_it() {
-    Scratch::on_each_store("", the_role_comes_along);
+    let policy = "[tasks]\non_exhausted = \"role:senior\"\n";
+    Scratch::on_each_store(policy, the_role_comes_along);
 }
 
 fn the_role_comes_along(scratch: &Scratch) {
     furnish(scratch);
     let ann = scratch.session("ann");
     scratch.acts(&ann, &["task", "add", "Judge it", "--role", "review"]).ok();
-    scratch.acts(&ann, &["task", "add", "Paint it", "--role", "frontend"]).ok();
+    scratch.acts(&ann, &["task", "add", "Paint it", "--role", "senior"]).ok();
     let told = "--disallowedTools=Edit,Write,NotebookEdit,Task,Workflow";
     let start = ["claude", "--tree", "here", "--task", "t1"];
     let Some(said) = started(scratch, &start) else { return };
     assert_eq!(words(&said), [told], "{said:?}");
     assert!(said.err.contains("sandbox: review writes nothing"), "{said:?}");
-    // A role that nobody defined is a queue's name: the task is taken, and nothing is held.
+    // A role that the policy only names: the task is taken, and nothing is held.
     let said = started(scratch, &["claude", "--tree", "here", "--task", "t2"]).unwrap();
     assert!(words(&said).is_empty() && !said.err.contains("sandbox:"), "{said:?}");
     assert!(said.err.contains("with t2"), "{said:?}");

@@ -62,9 +62,12 @@ fn furnish(scratch: &Scratch) {
                     \"hooks\": {\n        \"PreToolUse\": [\n            { \"matcher\": \"Bash\", \
                     \"hooks\": [{ \"type\": \"command\", \"command\": \"./mine.sh\" }] },\n        \
                     ],\n        \"Stop\": [],\n    },\n}\n";
-    for file in [".claude/settings.json", ".gemini/settings.json"] {
-        scratch.write(file, settings);
-    }
+    scratch.write(".gemini/settings.json", settings);
+    // Claude reads no comments, so nobody has any there.
+    let plain = settings.replace("// mine\n", "").replace(" // keep", "");
+    let plain = plain.replace("], }", "] }").replace("},\n        ]", "}\n        ]");
+    let plain = plain.replace("[],\n    },\n}", "[]\n    }\n}");
+    scratch.write(".claude/settings.json", &plain);
     scratch.write(".codex/hooks.json", "{\"hooks\":{}}");
     scratch
         .write(".codex/config.toml", "# mine\r\nmodel = \"gpt\" # fast\r\n\r\n[tui]\r\na = 1\r\n");
@@ -112,8 +115,10 @@ fn what_a_user_has_stays_and_comes_back_byte_for_byte() {
     let before = picture(&scratch);
     wire(&scratch, "claude,codex,gemini,cursor,opencode,aider").ok();
     let claude = read(&scratch, ".claude/settings.json");
+    let gemini = read(&scratch, ".gemini/settings.json");
     for kept in ["// mine\n", "// keep\n", "./mine.sh", "\"Bash(ls)\""] {
-        assert!(claude.contains(kept), "{kept}: {claude}");
+        assert!(gemini.contains(kept), "{kept}: {gemini}");
+        assert!(kept.starts_with("//") || claude.contains(kept), "{kept}: {claude}");
     }
     let codex = read(&scratch, ".codex/config.toml");
     assert!(codex.starts_with("# mine\r\nmodel = \"gpt\" # fast\r\n\r\n[tui]\r\na = 1\r\n"));
@@ -216,6 +221,73 @@ fn a_broken_file_is_left_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_server_of_the_user_that_starts_baton_is_kept_and_told() {
+    let scratch = Scratch::repository();
+    let json = "{\"mcpServers\": {\"baton\": {\"command\": \"/opt/my/baton\", \"args\": [\"mcp\", \
+                \"--workspace\", \"x\"]}}}\n";
+    let toml = "[mcp_servers.baton]\ncommand = \"/opt/my/baton\"\nargs = [\"mcp\", \"-w\"]\n";
+    let opencode = "{\"mcp\": {\"baton\": {\"command\": [\"/opt/my/baton\", \"mcp\", \"-w\"]}}}\n";
+    let files = [
+        (".mcp.json", json),
+        (".cursor/mcp.json", json),
+        (".codex/config.toml", toml),
+        ("opencode.json", opencode),
+        (".gemini/settings.json", json),
+    ];
+    for (file, text) in files {
+        scratch.write(file, text);
+    }
+    let said = wire(&scratch, "claude,codex,gemini,cursor,opencode").ok();
+    for (file, text) in files {
+        let told = format!("kept     {file}: its server `baton` is your own");
+        assert!(said.out.contains(&told), "{file}: {said:?}");
+        assert!(read(&scratch, file).contains("/opt/my/baton"), "{file}");
+        assert!(file.contains("gemini") || read(&scratch, file) == text, "{file}");
+    }
+    assert!(read(&scratch, ".gemini/settings.json").contains("hook gemini"));
+    remove(&scratch).ok();
+    for (file, text) in files {
+        assert_eq!(read(&scratch, file), text, "{file}");
+    }
+}
+
+#[test]
+fn a_plugin_that_the_user_changed_is_theirs_and_that_is_said() {
+    let scratch = Scratch::repository();
+    wire(&scratch, "opencode").ok();
+    let file = ".opencode/plugins/baton.js";
+    let mine = format!("{}// mine\n", read(&scratch, file));
+    scratch.write(file, &mine);
+    let doctor = scratch.baton(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    assert!(doctor.out.contains(&format!("next: move {file} away, then baton init")), "{doctor:?}");
+    let said = remove(&scratch).ok();
+    assert!(said.out.contains(&format!("kept     {file}: you changed")), "{said:?}");
+    assert_eq!(read(&scratch, file), mine);
+}
+
+#[test]
+fn from_one_mode_to_the_other_git_sees_what_it_should() {
+    let scratch = Scratch::repository();
+    scratch.write("AGENTS.md", "# Agents\n");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "agents"]);
+    let words = ["init", "--yes", "--agents", "claude,aider"];
+    scratch.baton(&[&words[..], &["--personal"]].concat()).ok();
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
+    let said = scratch.baton(&[&words[..], &["--team"]].concat()).ok();
+    let add = said.out.lines().find(|line| line.contains("git add ")).unwrap();
+    for file in ["baton.toml", ".aider.conf.yml", ".mcp.json", "AGENTS.md"] {
+        assert!(add.contains(file), "{file}: {add}");
+    }
+    let named: Vec<&str> = add.split_whitespace().skip(1).collect();
+    scratch.git(&named);
+    scratch.git(&["reset", "-q"]);
+    scratch.baton(&[&words[..], &["--personal"]].concat()).ok();
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn lesson_14_no_link_leads_out_of_the_repository() {
     let scratch = Scratch::repository();
     let away = scratch.path("away");
@@ -228,7 +300,8 @@ fn lesson_14_no_link_leads_out_of_the_repository() {
     symlink("AGENTS.md", scratch.root().join("CLAUDE.md")).unwrap();
     let said = wire(&scratch, "claude,gemini");
     assert_eq!(said.code, 1, "{said:?}");
-    assert_eq!(said.err.matches("leads out of the repository").count(), 3, "{said:?}");
+    assert_eq!(said.err.matches("leads out of the repository").count(), 2, "{said:?}");
+    assert!(said.err.contains(".gemini is a symbolic link that leads nowhere"), "{said:?}");
     assert_eq!(std::fs::read_to_string(away.join("settings.json")).unwrap(), "{}");
     assert_eq!(std::fs::read_dir(&away).unwrap().count(), 1);
     assert!(scratch.root().join("CLAUDE.md").symlink_metadata().unwrap().is_symlink());
@@ -357,7 +430,7 @@ fn a_repository_with_spaces_and_quotes_in_its_path() {
     let at = |words: &[&str]| {
         Said::from(scratch.command(words).current_dir(odd.join("x y")).output().unwrap())
     };
-    at(&["init", "--yes", "--agents", "claude,codex"]).ok();
+    at(&["init", "--yes", "--agents", "claude,gemini"]).ok();
     let mut commit = std::process::Command::new("git");
     scratch.clean(&mut commit);
     commit.current_dir(odd.join("x y")).args(["-c", "user.name=A", "-c", "user.email=a@b"]);
@@ -393,7 +466,7 @@ fn clients_are_found_by_their_signs() {
     assert!(!scratch.root().join(".codex/hooks.json").exists());
     let done = scratch.baton(&["init", "--yes", "--json"]).ok().json();
     assert_eq!(done["clients"], serde_json::json!(["codex", "gemini"]));
-    let report = scratch.baton(&["doctor", "--json"]).ok().json();
+    let report = scratch.baton(&["doctor", "--json"]).json();
     assert!(report.to_string().contains("codex hooks"), "{report}");
     assert!(report.to_string().contains("approved"), "{report}");
     std::fs::remove_file(scratch.root().join(".codex/hooks.json")).unwrap();

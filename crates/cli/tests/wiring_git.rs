@@ -127,11 +127,8 @@ fn lesson_14_hooks_of_the_user_run_too() {
     let said = git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]);
     assert_eq!(said.code, 1, "theirs may still say no: {said:?}");
     assert_eq!(before, std::fs::read(scratch.root().join(own).join("pre-commit")).unwrap());
-    // One that comes later is told, and called after the next init.
+    // One that comes later is called without another init.
     hook(&scratch, own, "post-commit", "echo post >> ../ran");
-    let doctor = scratch.baton(&["doctor"]);
-    assert!(doctor.out.contains("post-commit"), "{doctor:?}");
-    scratch.baton(&["init", "--yes"]).ok();
     std::fs::remove_file(scratch.path("fail")).unwrap();
     git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
     assert!(std::fs::read_to_string(scratch.path("ran")).unwrap().contains("post\n"));
@@ -224,6 +221,109 @@ fn baton_commit_runs_the_hooks_of_the_user_and_not_its_own() {
     let ran = std::fs::read_to_string(log).unwrap();
     assert!(ran.contains(".git/hooks/pre-commit") && !ran.contains("baton/hooks"), "{ran}");
     assert_eq!(ran.lines().count(), 1, "{ran}");
+}
+
+/// A hook where any tool puts it that asks git.
+fn hook_in_ours(scratch: &Scratch, name: &str, text: &str) {
+    let folder = git(scratch, None, &["rev-parse", "--git-path", "hooks"]).ok().out;
+    assert!(folder.trim().ends_with(".git/baton/hooks"), "{folder}");
+    hook(scratch, folder.trim(), name, text);
+}
+
+#[test]
+fn lesson_14_a_hook_of_the_user_in_our_folder_is_brought_home() {
+    let scratch = wired();
+    let ours = scratch.store().join("hooks");
+    hook_in_ours(&scratch, "post-commit", "echo post >> ../ran");
+    hook_in_ours(&scratch, "pre-commit", "echo pre >> ../ran");
+    hook_in_ours(&scratch, "post-index-change", "echo index >> ../ran");
+    let doctor = scratch.baton(&["doctor"]);
+    assert_eq!(doctor.code, 1, "nobody judges commits any more: {doctor:?}");
+    assert!(doctor.out.contains("not Baton's any more: pre-commit"), "{doctor:?}");
+    let said = scratch.baton(&["init", "--yes"]).ok();
+    assert!(said.out.contains("moved") && said.out.contains("is called from there"), "{said:?}");
+    for name in ["post-commit", "pre-commit", "post-index-change"] {
+        let home = scratch.root().join(".git/hooks").join(name);
+        assert!(std::fs::read_to_string(home).unwrap().contains("../ran"), "{name}");
+        let text = std::fs::read_to_string(ours.join(name)).unwrap();
+        assert!(text.contains("theirs="), "{name}: {text}");
+    }
+    scratch.baton(&["doctor"]).ok();
+    scratch.write("new.txt", "x\n");
+    git(&scratch, None, &["add", "new.txt"]).ok();
+    git(&scratch, None, &["commit", "-qm", "x"]).ok();
+    let ran = std::fs::read_to_string(scratch.path("ran")).unwrap();
+    assert!(ran.contains("pre\n") && ran.contains("post\n") && ran.contains("index\n"), "{ran}");
+    // Taking out takes only ours.
+    hook_in_ours(&scratch, "commit-msg", "echo late >> ../ran");
+    scratch.baton(&["init", "--remove", "--yes"]).ok();
+    assert!(!ours.exists(), "nothing is left there");
+    git(&scratch, None, &["commit", "-q", "--allow-empty", "-m", "x"]).ok();
+    assert!(std::fs::read_to_string(scratch.path("ran")).unwrap().contains("late\n"));
+}
+
+#[test]
+fn two_hooks_of_one_name_are_both_kept_and_told() {
+    let scratch = Scratch::repository();
+    hook(&scratch, ".git/hooks", "post-commit", "echo one >> ../ran");
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    hook_in_ours(&scratch, "post-commit", "echo two >> ../ran");
+    let changed = scratch.store().join("hooks/pre-commit");
+    let text = std::fs::read_to_string(&changed).unwrap();
+    std::fs::write(&changed, format!("{text}# mine\n")).unwrap();
+    for words in [&["init", "--yes"][..], &["init", "--remove", "--yes"]] {
+        let said = scratch.baton(words);
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(said.err.contains("has another of this name"), "{said:?}");
+    }
+    let read = |file: &str| std::fs::read_to_string(scratch.root().join(file)).unwrap();
+    assert!(read(".git/hooks/post-commit").contains("echo one"));
+    assert!(read(".git/baton/hooks/post-commit").contains("echo two"));
+    let kept = std::fs::read_dir(scratch.store().join("hooks")).unwrap();
+    let kept: Vec<String> =
+        kept.map(|one| one.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(kept.iter().any(|name| name.starts_with("pre-commit.changed-")), "{kept:?}");
+    assert_eq!(kept.len(), 2, "{kept:?}");
+}
+
+#[test]
+fn many_who_wire_at_once_all_succeed() {
+    let scratch = Scratch::repository();
+    let words = ["init", "--yes", "--agents", "claude,codex"];
+    let all: Vec<_> = (0..5)
+        .map(|_| {
+            let mut command = scratch.command(&words);
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for one in all {
+        Said::from(one.wait_with_output().unwrap()).ok();
+    }
+}
+
+#[test]
+fn a_path_that_is_no_text_is_told_and_nothing_is_half_wired() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let scratch = Scratch::repository();
+    let odd = scratch.path("").join(std::ffi::OsStr::from_bytes(b"r\xffpo"));
+    std::fs::rename(scratch.root(), &odd).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+        scratch.clean(&mut command);
+        Said::from(command.current_dir(&odd).args(words).output().unwrap())
+    };
+    let said = run(&["init", "--yes", "--agents", "claude"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("the path of this repository is not UTF-8"), "{said:?}");
+    let said = run(&["doctor"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("not UTF-8") && !said.err.contains("panicked"), "{said:?}");
+    assert_eq!(run(&["init", "--remove", "--yes"]).code, 0);
+    let mut command = Command::new("git");
+    scratch.clean(&mut command);
+    let set = command.current_dir(&odd).args(["config", "core.hooksPath"]).output().unwrap();
+    assert!(set.stdout.is_empty(), "{set:?}");
 }
 
 #[test]

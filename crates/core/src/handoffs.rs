@@ -22,6 +22,7 @@ use crate::task::dossier::Dossier;
 use crate::task::{self, Move, Owner, Standing, Task};
 use crate::tasks::{escalate, shift};
 use crate::time::Span;
+use crate::tree::Tree;
 use crate::view::{View, get, scan};
 
 use refused::Refused;
@@ -127,10 +128,14 @@ pub(crate) fn part(
     let changed: Vec<Resource> =
         changed.iter().filter_map(|path| Resource::literal(path).ok()).collect();
     let id = Some(task.task.as_str());
+    // Who goes on works where the work is.
+    let lease = tree.map(Tree::resource);
     let touches = |claim: &Claim| {
         claim.task.is_none()
             && (Some(&claim.hold.tree) == tree || claim.hold.scope == claim::Scope::Workspace)
-            && claim.hold.resources.iter().any(|one| changed.iter().any(|path| one.overlaps(path)))
+            && claim.hold.resources.iter().any(|one| {
+                lease.as_ref() == Some(one) || changed.iter().any(|path| one.overlaps(path))
+            })
     };
     let (mut going, mut staying): (Vec<Claim>, Vec<Claim>) = own
         .iter()

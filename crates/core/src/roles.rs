@@ -319,7 +319,7 @@ pub struct Refused {
     pub resource: Option<Resource>,
 }
 
-/// May a session of this role do that? A role that nobody defined takes nothing away.
+/// May a session of this role do that? A role that the policy only names takes nothing away.
 pub fn judge(
     rules: &Rules,
     role: &str,

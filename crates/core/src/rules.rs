@@ -2,7 +2,8 @@
 //!
 //! Owns the format: a numbered list, each rule with a line that says what enforces it. Refuses to
 //! know where the text comes from and whether an enforcement is really on: the engine looks.
-//! Invariant: a text that cannot be read is answered with a line and a reason, never half read.
+//! Invariant: what cannot be read is answered with a line and a reason, and takes no other rule
+//! with it: those reach everybody all the same.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,9 +127,12 @@ pub struct Rules {
     /// Numbers that wait for a rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free: Vec<u32>,
+    /// Why some of it cannot be read, and where that begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<Broken>,
 }
 
-/// Why a file cannot be read.
+/// Why a file, or a rule in it, cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct Broken {
@@ -148,33 +152,37 @@ struct Item {
     lines: Vec<(usize, String)>,
 }
 
-pub fn parse(text: &str) -> Result<Rules, Broken> {
+/// Reads what can be read.
+pub fn parse(text: &str) -> Rules {
+    let whole = |why: String| Rules { broken: Some(Broken { line: 1, why }), ..Rules::default() };
     if text.len() > FILE_BYTES_MAX {
-        let why = format!("the file is larger than the {FILE_BYTES_MAX} bytes rules may have");
-        return Err(Broken { line: 1, why });
+        return whole(format!("the file is larger than the {FILE_BYTES_MAX} bytes rules may have"));
     }
-    let items = items(text)?;
-    if items.is_empty() {
+    let (items, mut faults) = items(text);
+    if items.is_empty() && faults.is_empty() {
         let why = "there is no rule: a rule begins with its number, as in `1. **Claim first.**`";
-        return Err(Broken { line: 1, why: why.to_owned() });
+        return whole(why.to_owned());
     }
     let mut rules = Rules::default();
     for item in &items {
-        match read(item)? {
-            Some(rule) => rules.rules.push(rule),
-            None => rules.free.push(item.number),
+        match read(item) {
+            Ok(Some(rule)) => rules.rules.push(rule),
+            Ok(None) => rules.free.push(item.number),
+            Err(broken) => faults.push(broken),
         }
     }
     if rules.rules.len() > RULES_MAX {
-        let why = format!("more than {RULES_MAX} rules");
-        return Err(Broken { line: 1, why });
+        let line = rules.rules[RULES_MAX].line;
+        faults.push(Broken { line, why: format!("more than {RULES_MAX} rules") });
+        rules.rules.truncate(RULES_MAX);
     }
-    Ok(rules)
+    rules.broken = faults.into_iter().min_by_key(|broken| broken.line);
+    rules
 }
 
 /// An item goes on with indented lines, and with plain ones until an empty line.
-fn items(text: &str) -> Result<Vec<Item>, Broken> {
-    let mut items: Vec<Item> = Vec::new();
+fn items(text: &str) -> (Vec<Item>, Vec<Broken>) {
+    let (mut items, mut faults): (Vec<Item>, Vec<Broken>) = (Vec::new(), Vec::new());
     let (mut open, mut fenced) = (false, false);
     for (at, line) in text.lines().enumerate().map(|(at, line)| (at + 1, line)) {
         if line.trim_start().starts_with("```") {
@@ -182,14 +190,15 @@ fn items(text: &str) -> Result<Vec<Item>, Broken> {
         }
         let begins = if fenced { None } else { numbered(line) };
         if let Some((number, rest)) = begins {
-            let number = number.ok_or_else(|| Broken {
-                line: at,
-                why: "the number of a rule is 1 to 9999".to_owned(),
-            })?;
+            let Some(number) = number else {
+                let why = "the number of a rule is 1 to 9999".to_owned();
+                faults.push(Broken { line: at, why });
+                continue;
+            };
             let expected = items.last().map_or(1, |last| last.number + 1);
             if number != expected {
                 let why = format!("rule {number} stands where rule {expected} should");
-                return Err(Broken { line: at, why });
+                faults.push(Broken { line: at, why });
             }
             items.push(Item { number, line: at, lines: vec![(at, rest.trim().to_owned())] });
             open = true;
@@ -202,7 +211,7 @@ fn items(text: &str) -> Result<Vec<Item>, Broken> {
             _ => {}
         }
     }
-    Ok(items)
+    (items, faults)
 }
 
 /// `12. text`, at the beginning of a line. A number that is too large is none.
@@ -325,7 +334,7 @@ That is all.
 
     #[test]
     fn a_list_is_read_with_what_enforces_each() {
-        let rules = parse(TWO).unwrap();
+        let rules = parse(TWO);
         let [one, two] = rules.rules.as_slice() else { panic!("{rules:?}") };
         assert_eq!(
             (one.title.as_str(), one.text.as_str()),
@@ -343,7 +352,7 @@ That is all.
 
     #[test]
     fn what_cannot_be_read_is_told_with_its_line() {
-        let complaint = |text: &str| parse(text).unwrap_err().to_string();
+        let complaint = |text: &str| parse(text).broken.unwrap().to_string();
         for (text, said) in [
             ("", "line 1: there is no rule"),
             ("# Rules\n\n- a\n", "line 1: there is no rule"),
@@ -367,7 +376,7 @@ That is all.
     #[test]
     fn numbers_in_examples_and_in_text_are_no_rules() {
         let text = "1. a\n   Enforced by: advice\n\n```\n1. no\n```\n   2. a list within\n2x. no\n";
-        assert_eq!(parse(text).unwrap().rules.len(), 1);
+        assert_eq!(parse(text).rules.len(), 1);
     }
 
     #[test]

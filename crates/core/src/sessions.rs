@@ -26,9 +26,12 @@ use crate::time::{Moment, Span};
 use crate::view::{Index, Kind, Query, Record, View, get, only, scan};
 use crate::waiting::{self, Waiter};
 
+mod clients;
 mod naming;
 mod tokens;
 
+pub use clients::client_alias;
+use clients::fingerprint;
 pub use tokens::PersonToken;
 
 /// A session is kept alive by its acts; this long without one and it counts as idle.
@@ -38,8 +41,6 @@ pub const GRACE: Span = Span::minutes(10);
 pub const TEXT_BYTES_MAX: usize = 64;
 /// Secrets that prove one session: every return of its client makes one, older ones go.
 const SECRETS_MAX: usize = 4;
-/// Of the hash of a client's id: so many that no two ids share them.
-const FINGERPRINT_CHARACTERS: usize = 32;
 const CLAIMS_MAX: u32 = 100_000;
 
 pub const BY_LIFE: Index = "session.life";
@@ -208,28 +209,8 @@ pub fn start(
     }
     let client = request.client.as_deref().unwrap_or_default();
     let client_alias = request.client_session.as_deref().map(|id| client_alias(client, id));
-    if let Some(mut known) = known_session(view, client_alias.as_deref(), request, context)? {
-        known.life = Life::Live;
-        known.renewed_at = context.now;
-        known.expires_at = context.now + known.ttl;
-        // A call of the process before this one is nobody's any more.
-        let before = known.clone();
-        let gone = |call: &Call| request.process.is_some() && call.process != request.process;
-        known.calls.retain(|call| !gone(call));
-        known.process = request.process.clone().or(known.process);
-        known.role = giving::for_known(view, known.role, request.role.as_deref(), context)?;
-        let said = request.client_session.as_deref().map(fingerprint);
-        known.client_session = said.or(known.client_session);
-        known.secret_hashes.push(request.secret_hash.clone());
-        let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
-        known.secret_hashes.drain(..surplus);
-        let started = started(&known, true);
-        let mut events = vec![Event::SessionResumed { session: known.clone() }];
-        events.extend(client_bound(view, client_alias, &known)?);
-        events.extend(process_alias(view, &known)?);
-        events.extend(calls::end_where(view, &before, gone, context)?.map(|(ended, _)| ended));
-        events.extend(given_back(view, &known, context)?);
-        return Ok((events, started));
+    if let Some(known) = known_session(view, client_alias.as_deref(), request, context)? {
+        return back(view, known, request, context);
     }
     let session = Session {
         session: SessionId::fresh(&context.fresh, 0),
@@ -257,6 +238,38 @@ pub fn start(
     events.extend(process_alias(view, &session)?);
     events.extend(notices::sweep(view, context)?);
     Ok((events, answer))
+}
+
+/// An agent comes back to the session it had.
+pub(crate) fn back(
+    view: &dyn View,
+    mut known: Session,
+    request: &Start,
+    context: &Context,
+) -> Result<(Vec<Event>, Started), Refusal> {
+    let client = request.client.as_deref().unwrap_or_default();
+    let client_alias = request.client_session.as_deref().map(|id| client_alias(client, id));
+    known.life = Life::Live;
+    known.renewed_at = context.now;
+    known.expires_at = context.now + known.ttl;
+    // A call of the process before this one is nobody's any more.
+    let before = known.clone();
+    let gone = |call: &Call| request.process.is_some() && call.process != request.process;
+    known.calls.retain(|call| !gone(call));
+    known.process = request.process.clone().or(known.process);
+    known.role = giving::for_known(view, known.role, request.role.as_deref(), context)?;
+    let said = request.client_session.as_deref().map(fingerprint);
+    known.client_session = said.or(known.client_session);
+    known.secret_hashes.push(request.secret_hash.clone());
+    let surplus = known.secret_hashes.len().saturating_sub(SECRETS_MAX);
+    known.secret_hashes.drain(..surplus);
+    let started = started(&known, true);
+    let mut events = vec![Event::SessionResumed { session: known.clone() }];
+    events.extend(client_bound(view, client_alias, &known)?);
+    events.extend(process_alias(view, &known)?);
+    events.extend(calls::end_where(view, &before, gone, context)?.map(|(ended, _)| ended));
+    events.extend(given_back(view, &known, context)?);
+    Ok((events, started))
 }
 
 /// What waited for the session's return runs on with its full lease.
@@ -336,20 +349,6 @@ fn known_session(
         };
         back_in_time && known.client == request.client && known.tree == request.tree
     }))
-}
-
-/// The key of the alias record of a client's own session id.
-pub fn client_alias(client: &str, id: &str) -> String {
-    format!("client:{client}:{}", fingerprint(id))
-}
-
-/// Whoever says a client's id is taken for its session, so what everybody can read of it in lists
-/// and in the journal must not be enough to say it (S19).
-fn fingerprint(id: &str) -> String {
-    let hash = blake3::derive_key("baton 2026-11 id of a client's session", id.as_bytes());
-    let mut text = blake3::Hash::from_bytes(hash).to_hex().to_string();
-    text.truncate(FINGERPRINT_CHARACTERS);
-    text
 }
 
 /// Binds the client's id, unless it is bound as it should be.

@@ -92,10 +92,7 @@ fn found(place: Place, hints: &Hints) -> Found {
 
 /// Which doors there are, and whether each answers.
 fn doors(place: &Place) -> Result<Inspection, Failure> {
-    let ground = Ground::of(place);
-    let mut found = wiring::inspect(&ground)?;
-    wiring::try_out(&ground, place, &mut found);
-    Ok(found)
+    wiring::examine(&Ground::of(place), place)
 }
 
 fn open(place: &Place, hints: &Hints) -> Result<Opened, Failure> {

@@ -70,7 +70,8 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     let me = sessions::whoami(workspace, actor)?;
     // Rules that cannot be looked up keep nobody from beginning.
     let rules = rules::in_force(workspace).ok().flatten();
-    let readable = rules.as_ref().filter(|rules| rules.broken.is_none());
+    // What nobody can read was told to nobody.
+    let readable = rules.as_ref().filter(|rules| !rules.rules.rules.is_empty());
     let version = readable.map(|rules| rules.version.as_str());
     let notices = doors::primed(workspace, actor, version)?;
     let root = workspace.place.root.clone();

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::git::{Git, Oid};
 use crate::policy;
 use crate::wiring::git_hooks::Standing;
-use crate::wiring::{self, DoorState, Ground, Inspection};
+use crate::wiring::{self, Ground, Inspection};
 use crate::workspace::Workspace;
 
 pub mod report;
@@ -44,11 +44,9 @@ pub struct InForce {
     /// The same words have the same version, wherever they are committed.
     pub version: String,
     pub source: Source,
+    /// What of it can be read, and why the rest cannot.
     #[serde(flatten)]
     pub rules: Rules,
-    /// Why the text cannot be read; then there are no rules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<Broken>,
 }
 
 /// The rules that count now; nothing when nobody has written any.
@@ -62,12 +60,10 @@ pub fn in_force(workspace: &mut Workspace) -> Result<Option<InForce>, Failure> {
         Some(found) => Some(found),
         None => working_text(workspace)?.map(|text| (text, Source::WorkingTree)),
     };
-    Ok(found.map(|(text, source)| {
-        let (rules, broken) = match rules::parse(&text) {
-            Ok(rules) => (rules, None),
-            Err(broken) => (Rules::default(), Some(broken)),
-        };
-        InForce { version: rules::version(&text), source, rules, broken }
+    Ok(found.map(|(text, source)| InForce {
+        version: rules::version(&text),
+        source,
+        rules: rules::parse(&text),
     }))
 }
 
@@ -143,8 +139,8 @@ pub struct Here {
 
 fn here(workspace: &Workspace, in_force: &InForce) -> Result<Option<Here>, Failure> {
     let text = plain_file(&workspace.place.root.join(rules::FILE))?;
-    let here =
-        text.map(|text| Here { version: rules::version(&text), broken: rules::parse(&text).err() });
+    let here = text
+        .map(|text| Here { version: rules::version(&text), broken: rules::parse(&text).broken });
     Ok(here.filter(|here| here.version != in_force.version))
 }
 
@@ -207,11 +203,12 @@ pub struct Checked {
 
 /// Judges the rules: can they be read, and is what they name really on?
 pub fn check(workspace: &mut Workspace) -> Result<Option<Checked>, Failure> {
-    let Some(InForce { version, source, rules, broken }) = in_force(workspace)? else {
+    let Some(InForce { version, source, rules }) = in_force(workspace)? else {
         return Ok(None);
     };
+    let broken = rules.broken.clone();
     let policy = policy::in_force(workspace)?.unwrap_or_default();
-    let inspection = wiring::inspect(&Ground::of(&workspace.place))?;
+    let inspection = wiring::examine(&Ground::of(&workspace.place), &workspace.place)?;
     let judged: Vec<CheckedRule> =
         rules.rules.iter().map(|rule| judge(rule, &policy, &inspection)).collect();
     let sound = broken.is_none() && judged.iter().all(|rule| !rule.hollow);
@@ -246,8 +243,9 @@ fn state(by: Enforcer, policy: &Policy, inspection: &Inspection) -> Result<Strin
             hooks(inspection)
         }
         Enforcer::GitDoor => match &inspection.git {
-            Some(Standing::Installed | Standing::Differs { .. }) => Ok("git's hooks".to_owned()),
-            Some(_) => Err("git's hooks are not installed".to_owned()),
+            _ if inspection.git_guards() => Ok("git's hooks".to_owned()),
+            Some(Standing::Missing) => Err("git's hooks are not installed".to_owned()),
+            Some(_) => Err("git's hooks do not reach Baton".to_owned()),
             None => Err("there is no git here".to_owned()),
         },
         Enforcer::Done => configured(!policy.evidence.require.is_empty(), "[done] require"),
@@ -261,14 +259,13 @@ fn state(by: Enforcer, policy: &Policy, inspection: &Inspection) -> Result<Strin
 /// The doors of clients: on when there is one, and none in use is without.
 fn hooks(inspection: &Inspection) -> Result<String, String> {
     let used = || inspection.doors.iter().filter(|doors| doors.in_use);
-    let guarded = |state: &DoorState| matches!(state, DoorState::Installed | DoorState::Differs);
-    let names = |wanted: &dyn Fn(&DoorState) -> bool| {
-        let found = used().filter(|doors| wanted(&doors.hooks));
+    let names = |guarded: bool| {
+        let found = used().filter(|doors| doors.guard().is_ok() == guarded);
         found.map(|doors| doors.client.name()).collect::<Vec<_>>().join(", ")
     };
-    let without = names(&|state| !guarded(state));
-    match (without.is_empty(), names(&guarded)) {
-        (false, _) => Err(format!("{without} works here without hooks")),
+    let without = names(false);
+    match (without.is_empty(), names(true)) {
+        (false, _) => Err(format!("{without} works here without hooks that guard")),
         (true, on) if on.is_empty() => Err("no client is wired".to_owned()),
         (true, on) => Ok(format!("hooks of {on}")),
     }

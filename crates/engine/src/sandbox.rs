@@ -219,7 +219,8 @@ impl Sandbox {
     /// The command, through a copy of ourselves that confines itself and then becomes it.
     pub fn command(&self, words: &[OsString]) -> Result<Command, Failure> {
         let spec = serde_json::to_string(&self.spec);
-        let not_text = || Error::NotText { path: self.private.temporary() };
+        let odd = self.spec.writable.iter().find(|path| path.to_str().is_none());
+        let not_text = || Error::NotText { path: odd.cloned().unwrap_or_default() };
         let mut command = Command::new("/proc/self/exe");
         command.arg(VERB).arg(spec.map_err(|_| not_text())?).arg("--").args(words);
         for name in ["BATON_PERSON_TOKEN_FILE", "BATON_AGENT", BOUND_VARIABLE] {

@@ -11,6 +11,7 @@ use baton_core::claims::letting_go::Target;
 use baton_core::context::{Actor, Context, Life as Seen, Observed};
 use baton_core::event::Event;
 use baton_core::id::SessionId;
+use baton_core::launches;
 use baton_core::refusal::Refusal;
 use baton_core::roles::giving::{self, Given};
 use baton_core::roles::{self, Role};
@@ -40,10 +41,10 @@ pub struct Credentials {
     pub name: String,
     /// `BATON_SESSION` takes this. Whoever has it acts as this session.
     pub credential: String,
-    /// What it may do is that role's; nothing is taken away by a role that nobody defined.
+    /// What it may do is that role's; one that the policy only names takes nothing away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// What the role may write, in words; nothing when nobody defined it.
+    /// What the role may write, in words; nothing where the policy only names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may: Option<String>,
     pub resumed: bool,
@@ -71,6 +72,45 @@ fn process_with(
     Ok(Some(process_of(&workspace.machine, &identity)))
 }
 
+/// Goes on with a session that waits for its client, as far as it does.
+pub(crate) fn again(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::SessionStart,
+    id: &SessionId,
+) -> Result<Option<Credentials>, Failure> {
+    let process = process_with(workspace, wanted.pid)?;
+    let secret = secret()?;
+    let request = request(workspace, actor, wanted, process, &secret)?;
+    let starter = Actor { session: None, ..actor.clone() };
+    let started = workspace.decide(&starter, Observed::default(), |view, context| {
+        launches::again(view, id, &request, context)
+    })?;
+    started.map(|started| credentials(workspace, started, &secret)).transpose()
+}
+
+fn request(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    wanted: &api::SessionStart,
+    process: Option<sessions::Process>,
+    secret: &str,
+) -> Result<Start, Failure> {
+    Ok(Start {
+        name: wanted.name.clone(),
+        client: wanted.client.clone(),
+        client_session: wanted.client_session.clone(),
+        continues: wanted.continues,
+        role: wanted.role.clone(),
+        starter: starter_role(workspace, actor)?,
+        process,
+        host: workspace.machine.host.clone(),
+        tree: workspace.tree.clone(),
+        ttl: sessions::TTL_DEFAULT,
+        secret_hash: secret_hash(secret),
+    })
+}
+
 fn begin(
     workspace: &mut Workspace,
     actor: &Actor,
@@ -84,19 +124,7 @@ fn begin(
         Some(operation) => secret_hash(&format!("{operation}/{}", workspace.place.root.display())),
         None => secret()?,
     };
-    let request = Start {
-        name: wanted.name.clone(),
-        client: wanted.client.clone(),
-        client_session: wanted.client_session.clone(),
-        continues: wanted.continues,
-        role: wanted.role.clone(),
-        starter: starter_role(workspace, actor)?,
-        process,
-        host: workspace.machine.host.clone(),
-        tree: workspace.tree.clone(),
-        ttl: sessions::TTL_DEFAULT,
-        secret_hash: secret_hash(&secret),
-    };
+    let request = request(workspace, actor, wanted, process, &secret)?;
     let retry = operation.map(|operation| Retry::of(operation, "session start", wanted));
     // A session that starts another is not the one that acts afterwards.
     let starter = Actor { session: None, ..actor.clone() };
@@ -107,6 +135,14 @@ fn begin(
         |_| true,
         |view, context| sessions::start(view, &request, context),
     )?;
+    credentials(workspace, started, &secret)
+}
+
+fn credentials(
+    workspace: &mut Workspace,
+    started: Started,
+    secret: &str,
+) -> Result<Credentials, Failure> {
     let found = match &started.role {
         Some(role) => policy::roles(workspace)?.role(role),
         None => None,

@@ -39,6 +39,20 @@ pub struct Plan {
     pub checks: Vec<ProposedCheck>,
     /// Repositories below a plain folder: they belong to its workspace.
     pub repositories_below: usize,
+    /// What is there, where zones are to be proposed.
+    paths: Vec<String>,
+}
+
+impl Plan {
+    /// Proposes zones for what is there and what is about to be: the files that wire agents are
+    /// as much theirs to leave alone as those that were there before.
+    pub fn propose(&mut self, wired: &[String]) {
+        if self.written.is_some() {
+            return;
+        }
+        let paths: Vec<String> = self.paths.iter().chain(wired).cloned().collect();
+        self.proposed = survey::propose(&paths);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,8 +78,8 @@ pub fn plan(folder: &Path) -> Result<Plan, Failure> {
         None => None,
         Some((path, text)) => Some(config::compile(&path, &text, Default::default())?),
     };
-    let mut plan =
-        Plan { site, written, proposed: Vec::new(), checks: Vec::new(), repositories_below: 0 };
+    let (proposed, checks, found) = (Vec::new(), Vec::new(), Vec::new());
+    let mut plan = Plan { site, written, proposed, checks, repositories_below: 0, paths: found };
     let paths = match &plan.site.git {
         Some(_) if plan.written.is_some() => return Ok(plan),
         Some(_) => Git::in_tree(&plan.site.root)?.list_files()?,
@@ -76,11 +90,12 @@ pub fn plan(folder: &Path) -> Result<Plan, Failure> {
         }
     };
     if plan.written.is_none() {
-        plan.proposed = survey::propose(&paths);
         // What lands is checked; a folder without git has nothing that lands.
         if plan.site.git.is_some() {
             plan.checks = survey::checks(&paths, &texts(&plan.site.root));
         }
+        plan.paths = paths;
+        plan.propose(&[]);
     }
     Ok(plan)
 }

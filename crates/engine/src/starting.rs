@@ -15,11 +15,11 @@ use baton_core::id::TaskId;
 use baton_core::launches;
 use baton_core::pattern::Kind;
 use baton_core::resource::Resource;
-use baton_core::sessions::GRACE;
+use baton_core::sessions::{BY_LIFE, GRACE, Session};
 use baton_core::task::Task;
-use baton_core::time::Moment;
+use baton_core::time::{Moment, Span};
 use baton_core::trees::Made;
-use baton_core::view::{get, scan};
+use baton_core::view::{Query, get, only, scan};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -50,6 +50,8 @@ use limits::Limits;
 pub const VARIABLE: &str = "BATON_LAUNCHED";
 /// No session has more.
 const CLAIMS_MAX: u32 = 10_000;
+/// Sessions that ended are looked through for one that waits.
+const SESSIONS_MAX: u32 = 10_000;
 /// Larger files of variables are not ours.
 const ENVIRONMENT_BYTES_MAX: u64 = 64 * 1024;
 
@@ -124,6 +126,9 @@ pub fn begin(
     wish: &Wish<'_>,
     door: &mut dyn Door,
 ) -> Result<Begun, Failure> {
+    if let Some(begun) = begin_again(&mut workspace, cwd, wish)? {
+        return Ok(begun);
+    }
     let others = others_at_work(&mut workspace)?;
     let git = workspace.place.git.is_some();
     let tree = wish.tree.unwrap_or(if others && git { Tree::New } else { Tree::Here });
@@ -138,7 +143,7 @@ pub fn begin(
             };
             match making::new(&mut workspace, &actor, cwd, &wanted, None, door) {
                 Ok(made) => Some(made),
-                Err(failure) => return Err(undone(workspace, &actor, None, failure)),
+                Err(failure) => return Err(undone(workspace, &actor, None, None, failure)),
             }
         }
     };
@@ -147,13 +152,66 @@ pub fn begin(
         None => cwd.to_owned(),
     };
     match in_tree(&folder, &credentials, wish) {
-        Ok((there, actor)) => {
-            let environment = environment(&there.place, wish.task);
-            let received = None;
-            Ok(Begun { workspace: there, actor, credentials, folder, made, received, environment })
-        }
-        Err(failure) => Err(undone(workspace, &actor, made.as_ref(), failure)),
+        Ok(there) => Ok(there.begun(credentials, folder, made)),
+        Err(failure) => Err(undone(workspace, &actor, made.as_ref(), None, failure)),
     }
+}
+
+/// Goes on with what the same client left, where that is what is asked for: in this tree, or with
+/// this task in the tree where it was worked on. What waited goes on waiting if that fails.
+fn begin_again(
+    workspace: &mut Workspace,
+    cwd: &Path,
+    wish: &Wish<'_>,
+) -> Result<Option<Begun>, Failure> {
+    if wish.tree == Some(Tree::New) {
+        return Ok(None);
+    }
+    let Some(left) = left_here(workspace, wish)? else { return Ok(None) };
+    let folder = match left.tree == workspace.tree {
+        true => cwd.to_owned(),
+        false => match tree_root(workspace, &left.tree) {
+            Some(root) => root,
+            None => return Ok(None),
+        },
+    };
+    let mut there = open(&folder)?;
+    let (starter, wanted) = seat(&there, wish);
+    let Some(credentials) = sessions::again(&mut there, &starter, &wanted, &left.session)? else {
+        return Ok(None);
+    };
+    match in_tree(&folder, &credentials, wish) {
+        Ok(there) => Ok(Some(there.begun(credentials, folder, None))),
+        Err(failure) => {
+            let actor = acting(&mut there, &credentials)?;
+            Err(undone(there, &actor, None, Some(GRACE), failure))
+        }
+    }
+}
+
+/// The session of this client that waits for its return: who has the task that is asked for, else
+/// the one that was here last.
+fn left_here(workspace: &mut Workspace, wish: &Wish<'_>) -> Result<Option<Session>, Failure> {
+    let host = workspace.machine.host.clone();
+    let (tree, here) = (workspace.tree.clone(), wish.tree == Some(Tree::Here));
+    let id = wish.task.map(|task| TaskId::parse(task).map(|id| id.0).unwrap_or_default());
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        let owner = match &id {
+            Some(id) => get::<Task>(view, id)?
+                .and_then(|task| task.owner().map(|owner| owner.session.clone())),
+            None => None,
+        };
+        let ended: Vec<Session> = scan(view, Query::equal(BY_LIFE, "ended", SESSIONS_MAX))?;
+        let wanted = |session: &Session| match &owner {
+            Some(owner) => session.session == *owner && (!here || session.tree == tree),
+            None => session.tree == tree,
+        };
+        let waiting = ended.into_iter().filter(wanted).filter_map(|session| {
+            let since = launches::waits(&session, wish.client.name, &host, context.now)?;
+            Some((since, session))
+        });
+        Ok(waiting.max_by_key(|(since, _)| *since).map(|(_, session)| session))
+    })
 }
 
 /// Begins a session in the tree of a handoff and takes over what is offered, or does nothing.
@@ -175,7 +233,7 @@ pub fn begin_with_handoff(
             let (workspace, made) = (there, None);
             Ok(Begun { workspace, actor, credentials, folder, made, received, environment })
         }
-        Err(failure) => Err(undone(there, &actor, None, failure)),
+        Err(failure) => Err(undone(there, &actor, None, None, failure)),
     }
 }
 
@@ -214,18 +272,22 @@ fn open(folder: &Path) -> Result<Workspace, Failure> {
     Workspace::open_at(place, address.as_deref())
 }
 
-/// Lives as long as this process, which outlives the client.
 fn session(workspace: &mut Workspace, wish: &Wish<'_>) -> Result<(Credentials, Actor), Failure> {
+    let (starter, wanted) = seat(workspace, wish);
+    let credentials = sessions::start(workspace, &starter, &wanted, None)?;
+    let actor = acting(workspace, &credentials)?;
+    Ok((credentials, actor))
+}
+
+/// Who starts it, and what: it lives as long as this process, which outlives the client.
+fn seat(workspace: &Workspace, wish: &Wish<'_>) -> (Actor, api::SessionStart) {
     let wanted = api::SessionStart {
         client: Some(wish.client.name.to_owned()),
         role: wish.role.map(str::to_owned),
         pid: Some(std::process::id()),
         ..api::SessionStart::default()
     };
-    let starter = Actor { tree: Some(workspace.tree.clone()), ..wish.starter.clone() };
-    let credentials = sessions::start(workspace, &starter, &wanted, None)?;
-    let actor = acting(workspace, &credentials)?;
-    Ok((credentials, actor))
+    (Actor { tree: Some(workspace.tree.clone()), ..wish.starter.clone() }, wanted)
 }
 
 fn acting(workspace: &mut Workspace, credentials: &Credentials) -> Result<Actor, Failure> {
@@ -235,27 +297,56 @@ fn acting(workspace: &mut Workspace, credentials: &Credentials) -> Result<Actor,
     Ok(Actor { person: false, ..actor })
 }
 
-/// The session in its tree, with its task.
-fn in_tree(
-    folder: &Path,
-    credentials: &Credentials,
-    wish: &Wish<'_>,
-) -> Result<(Workspace, Actor), Failure> {
-    let mut there = open(folder)?;
-    let actor = acting(&mut there, credentials)?;
-    if let Some(task) = wish.task {
-        let wanted = api::tasks::Take {
-            task: Some(task.to_owned()),
-            count: 1,
-            ..api::tasks::Take::default()
-        };
-        tasking::take(&mut there, &actor, &wanted, None)?;
+/// A session in its tree.
+struct There {
+    workspace: Workspace,
+    actor: Actor,
+    /// What it works on, if anything.
+    task: Option<String>,
+}
+
+impl There {
+    fn begun(self, credentials: Credentials, folder: PathBuf, made: Option<Made>) -> Begun {
+        let Self { workspace, actor, task } = self;
+        let environment = environment(&workspace.place, task.as_deref());
+        Begun { workspace, actor, credentials, folder, made, received: None, environment }
     }
-    let tree = there.tree.clone();
-    there.decide(&actor, Observed::default(), |view, context| {
+}
+
+/// The session in its tree, with its task.
+fn in_tree(folder: &Path, credentials: &Credentials, wish: &Wish<'_>) -> Result<There, Failure> {
+    let mut workspace = open(folder)?;
+    let actor = acting(&mut workspace, credentials)?;
+    let own = own_task(&mut workspace, &actor)?;
+    let task = match (wish.task, own) {
+        (Some(wanted), own) if own.as_ref().is_some_and(|own| own.as_str() == wanted) => own,
+        (Some(wanted), _) => {
+            let take = api::tasks::Take {
+                task: Some(wanted.to_owned()),
+                count: 1,
+                ..api::tasks::Take::default()
+            };
+            tasking::take(&mut workspace, &actor, &take, None)?;
+            Some(wanted.to_owned())
+        }
+        (None, own) => own,
+    };
+    let tree = workspace.tree.clone();
+    workspace.decide(&actor, Observed::default(), |view, context| {
         launches::settle(view, &tree, context)
     })?;
-    Ok((there, actor))
+    Ok(There { workspace, actor, task })
+}
+
+/// The task that waited for this session.
+fn own_task(workspace: &mut Workspace, actor: &Actor) -> Result<Option<String>, Failure> {
+    let Some(session) = actor.session.clone() else { return Ok(None) };
+    workspace.look(actor, Observed::default(), |view, context| {
+        let rows = view.read(&[claim::of_session(&session, CLAIMS_MAX)])?.pop().unwrap_or_default();
+        let tasks: Vec<Task> = only(&rows)?;
+        let live = |task: &&Task| task.seat_of(&session).is_some_and(|seat| seat.is_live(context));
+        Ok(tasks.iter().find(live).map(|task| task.task.to_string()))
+    })
 }
 
 /// Takes back what was begun, and gives the reason on.
@@ -263,6 +354,7 @@ fn undone(
     mut workspace: Workspace,
     actor: &Actor,
     made: Option<&Made>,
+    grace: Option<Span>,
     failure: Failure,
 ) -> Failure {
     if let Some(made) = made {
@@ -271,15 +363,17 @@ fn undone(
         // What cannot be removed is kept, and `worktree list` shows it.
         let _ = removing::remove(&mut workspace, actor, &root, &wanted, None);
     }
-    let _ = sessions::end(&mut workspace, actor, &api::SessionEnd::default(), None);
+    let wanted = api::SessionEnd { grace, ..api::SessionEnd::default() };
+    let _ = sessions::end(&mut workspace, actor, &wanted, None);
     failure
 }
 
 /// What the tree's own file of variables says, and the task.
 fn environment(place: &Place, task: Option<&str>) -> Vec<(String, String)> {
     let mut variables = place.git.as_ref().map_or_else(Vec::new, of_tree);
+    // A tree that was made for a task may be another's to work in by now.
+    variables.retain(|(name, _)| name != "BATON_TASK");
     if let Some(task) = task {
-        variables.retain(|(name, _)| name != "BATON_TASK");
         variables.push(("BATON_TASK".to_owned(), task.to_owned()));
     }
     variables

@@ -22,6 +22,8 @@ pub mod plugin;
 pub mod probe;
 pub mod record;
 pub mod roles;
+mod steps;
+mod switches;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -37,7 +39,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use clients::{Client, in_use};
-pub use inspect::{Doors, Inspection, State as DoorState, inspect, try_out};
+pub use inspect::{Doors, Inspection, Lack, State as DoorState, examine};
 pub use record::Record;
 
 use crate::config;
@@ -45,11 +47,14 @@ use crate::failure::Failure;
 use crate::git::Git;
 use crate::place::{GitDirs, Place, Site};
 use command::Program;
-use json::Entry;
+use json::{Entry, Reader};
+use steps::{once_for_claude, put_step, take_step, tracked_step};
 use text::{Marks, Outcome};
 
 const RULES_FILE: &str = ".baton/rules.md";
 const EXCLUDE_FILE: &str = "info/exclude";
+/// Why an entry of one's own is not written into a file that git follows.
+pub const TRACKED: &str = "git follows it, so it is not for one person alone; --team writes it";
 
 /// Why something is left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +99,10 @@ pub enum State {
     Removed,
     /// Our entries go.
     Cleaned,
+    /// It is the user's and was in our place.
+    Moved {
+        to: String,
+    },
     /// It is not as we would write it, and that is all right.
     Kept {
         why: String,
@@ -106,7 +115,10 @@ pub enum State {
 
 impl State {
     pub fn changes(&self) -> bool {
-        matches!(self, Self::New | Self::Merged | Self::Removed | Self::Cleaned)
+        match self {
+            Self::New | Self::Merged | Self::Removed | Self::Cleaned | Self::Moved { .. } => true,
+            Self::Same | Self::Kept { .. } | Self::Failed { .. } => false,
+        }
     }
 }
 
@@ -133,9 +145,17 @@ impl Ground {
     fn at(root: &Path, store: &Path, git: Option<&GitDirs>) -> Self {
         let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         // By another name it would not be known again in a file; then it is found by PATH.
-        let program = std::env::current_exe().ok().filter(|path| path.ends_with("baton"));
+        let program = std::env::current_exe().ok();
+        let program = program.filter(|path| path.ends_with("baton") && path.to_str().is_some());
         let program = program.unwrap_or_else(|| "baton".into());
         Self { root: root.to_owned(), store: store.to_owned(), git: git.cloned(), home, program }
+    }
+
+    /// Why nothing can be wired here at all: clients, git's settings and the store name every path
+    /// as text, so that what they would name is another.
+    pub fn unnameable(&self) -> Option<&'static str> {
+        let named = self.root.to_str().is_some() && self.store.to_str().is_some();
+        (!named).then_some("the path of this repository is not UTF-8")
     }
 
     fn base(&self, piece: &Piece) -> Option<&Path> {
@@ -163,7 +183,7 @@ impl Piece {
 
 #[derive(Clone, Debug)]
 enum Content {
-    Json(Vec<Entry>),
+    Json(Reader, Vec<Entry>),
     Toml {
         program: String,
     },
@@ -189,7 +209,11 @@ impl Content {
     fn put(&self, there: Option<&str>) -> Result<Put, Broken> {
         let text = there.unwrap_or_default();
         let outcome = match self {
-            Self::Json(entries) => return json::put(text, entries).map(Put::Text),
+            Self::Json(reader, entries) => {
+                let with = json::put(text, entries)?;
+                json::readable(text, *reader)?;
+                return Ok(Put::Text(with));
+            }
             Self::Toml { program } => return toml::put(text, program).map(Put::Text),
             Self::Starter(_) if there.is_some() => return Ok(Put::Kept("it is yours")),
             Self::Starter(text) => return Ok(Put::Text((*text).to_owned())),
@@ -206,11 +230,20 @@ impl Content {
         })
     }
 
+    /// Whether the user starts Baton's server with words of their own, which stay.
+    fn has_own_server(&self, there: &str) -> bool {
+        match self {
+            Self::Json(_, entries) => json::has_own_server(there, entries),
+            Self::Toml { .. } => toml::has_own_server(there),
+            _ => false,
+        }
+    }
+
     /// Nothing where nothing else is in the file.
     fn take_out(&self, there: &str) -> Result<Option<String>, Broken> {
         let unless = |ours: bool| (!ours).then(|| there.to_owned());
         match self {
-            Self::Json(entries) => json::take_out(there, entries),
+            Self::Json(_, entries) => json::take_out(there, entries),
             Self::Toml { .. } => toml::take_out(there),
             Self::Block { marks, body } => text::take_block(there, *marks, body),
             Self::File { .. } => Ok(unless(text::is_our_file(there))),
@@ -241,11 +274,14 @@ pub struct Step {
 }
 
 impl Step {
+    fn new(file: String, state: State) -> Self {
+        let (path, before, after, bare) = (PathBuf::new(), None, None, None);
+        Self { file, client: None, door: Door::Git, state, path, before, after, bare }
+    }
+
     /// What the whole is about, without a file of its own.
     fn git(state: State) -> Self {
-        let (path, before, after, bare) = (PathBuf::new(), None, None, None);
-        let file = "git hooks".to_owned();
-        Self { file, client: None, door: Door::Git, state, path, before, after, bare }
+        Self::new("git hooks".to_owned(), state)
     }
 }
 
@@ -262,6 +298,20 @@ pub struct Plan {
 }
 
 impl Plan {
+    fn empty(removal: bool) -> Self {
+        let (steps, clients) = (Vec::new(), Vec::new());
+        Self { steps, clients, mode: None, hooks: None, roles: false, removal }
+    }
+
+    /// Files of the repository that will have something of ours in them.
+    pub fn files(&self) -> Vec<String> {
+        let has = |step: &&Step| {
+            let here = !matches!(step.door, Door::Git | Door::Ignored);
+            here && matches!(step.state, State::New | State::Merged | State::Same)
+        };
+        self.steps.iter().filter(has).map(|step| step.file.clone()).collect()
+    }
+
     pub fn changes(&self) -> bool {
         self.steps.iter().any(|step| step.state.changes())
     }
@@ -302,23 +352,33 @@ fn excluded(lines: &BTreeSet<String>) -> Piece {
     Piece { client: None, door: Door::Ignored, path: EXCLUDE_FILE.to_owned(), content }
 }
 
+/// Which clients are to be wired, and how.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub clients: Vec<Client>,
+    pub mode: Mode,
+    /// Roles that become agents of the clients.
+    pub roles: Option<Rules>,
+}
+
 /// Looks what wiring these clients would change.
-pub fn plan(
-    ground: &Ground,
-    clients: &[Client],
-    mode: Mode,
-    roles: Option<&Rules>,
-) -> Result<Plan, Failure> {
+pub fn plan(ground: &Ground, wanted: &Wanted) -> Result<Plan, Failure> {
+    let Wanted { clients, mode, roles } = wanted;
+    let (mode, roles) = (*mode, roles.as_ref());
     let record = Record::read(&ground.store)?;
     let mut steps: Vec<Step> = Vec::new();
     if clients.is_empty() {
-        let (mode, hooks, roles) = (None, None, false);
-        return Ok(Plan { steps, clients: Vec::new(), mode, hooks, roles, removal: false });
+        return Ok(Plan::empty(false));
     }
     let tracked = match (mode, &ground.git) {
         (Mode::Personal, Some(_)) => Git::in_tree(&ground.root)?.tracked()?,
         _ => Vec::new(),
     };
+    if let Some(why) = ground.unnameable() {
+        let failed = Step::new("agents and git hooks".into(), State::Failed { why: why.into() });
+        let clients = clients.clone();
+        return Ok(Plan { steps: vec![failed], clients, ..Plan::empty(false) });
+    }
     let mut wanted: Vec<Piece> =
         clients.iter().flat_map(|client| pieces(ground, *client, mode)).collect();
     if mode == Mode::Team {
@@ -334,30 +394,28 @@ pub fn plan(
         };
         // A link to another of these files is that file.
         if steps.iter().all(|known| known.path != step.path || step.path == Path::new("")) {
+            let kept = steps::own_server(piece, &step);
             steps.push(step);
+            steps.extend(kept);
         }
     }
+    steps.extend(clients.iter().filter_map(|client| switches::step(ground, *client)));
     if clients.contains(&Client::Claude) {
         once_for_claude(ground, mode, &mut steps);
     }
-    if mode == Mode::Personal && ground.git.is_some() {
-        let new = steps.iter().filter(|step| step.state == State::New);
-        // What other clients were given before stays out of git too.
-        let before = record.wired_in(&ground.root).into_iter();
-        let ours = before.filter(|file| record.made(&ground.root.join(file)));
-        let own = Some(config::FILE_NAME.to_owned());
-        let own = own.filter(|own| !tracked.contains(own));
-        let lines: BTreeSet<String> =
-            new.map(|step| step.file.clone()).chain(ours).chain(own).collect();
-        steps.push(put_step(ground, &excluded(&lines)));
-    }
-    if mode == Mode::Team {
+    let ignored = match (mode, &ground.git) {
+        (Mode::Personal, Some(_)) => kept_from_git(ground, &record, &tracked, &steps)?,
+        (Mode::Personal, None) => Vec::new(),
         // What was for one person alone is now for everybody, and git is to see it.
-        let seen = take_step(ground, &excluded(&BTreeSet::new()), &record);
-        steps.extend(Some(seen).filter(|step| step.state.changes()));
-    }
+        (Mode::Team, _) => {
+            let seen = take_step(ground, &excluded(&BTreeSet::new()), &record);
+            Some(seen).into_iter().filter(|step| step.state.changes()).collect()
+        }
+    };
+    steps.extend(ignored);
     let hooks = git_hooks::plan(ground, &record)?;
     if let Some(hooks) = &hooks {
+        steps.extend(git_hooks::strangers(ground, Some(&hooks.theirs)));
         let state = match (hooks.is_done(), hooks.standing()) {
             (true, _) => State::Same,
             (false, git_hooks::Standing::Missing) => State::New,
@@ -365,90 +423,35 @@ pub fn plan(
         };
         steps.push(Step::git(state));
     }
-    let (clients, mode, roles) = (clients.to_vec(), Some(mode), roles.is_some());
+    let (clients, mode, roles) = (clients.clone(), Some(mode), roles.is_some());
     Ok(Plan { steps, clients, mode, hooks, roles, removal: false })
 }
 
-fn step(piece: &Piece, state: State) -> Step {
-    let Piece { client, door, path, .. } = piece;
-    let file = match door {
-        Door::Ignored => format!(".git/{path}"),
-        _ => path.clone(),
-    };
-    let (path, before, after, bare) = (PathBuf::new(), None, None, None);
-    Step { file, client: *client, door: *door, state, path, before, after, bare }
-}
-
-fn put_step(ground: &Ground, piece: &Piece) -> Step {
-    let failed = |why: Broken| step(piece, State::Failed { why: why.0 });
-    let Some(base) = ground.base(piece) else { return failed(Broken("there is no git".into())) };
-    let there = match files::look(base, &piece.path) {
-        Ok(there) => there,
-        Err(why) => return failed(why),
-    };
-    match piece.content.put(there.text.as_deref()) {
-        Err(why) => failed(why),
-        Ok(Put::Kept(why)) => {
-            let state = match piece.content {
-                Content::Starter(_) => State::Same,
-                _ => State::Kept { why: why.to_owned() },
-            };
-            Step { path: there.path, ..step(piece, state) }
-        }
-        Ok(Put::Text(after)) => {
-            let state = match &there.text {
-                None => State::New,
-                Some(before) if *before == after => State::Same,
-                Some(_) => State::Merged,
-            };
-            let without = there.text.as_deref().map(|text| piece.content.take_out(text));
-            let bare = without.and_then(Result::ok).flatten();
-            let (before, after) = (there.text, Some(after));
-            Step { path: there.path, before, after, bare, ..step(piece, state) }
+/// What git must not see where wiring is for one person alone.
+fn kept_from_git(
+    ground: &Ground,
+    record: &Record,
+    tracked: &[String],
+    steps: &[Step],
+) -> Result<Vec<Step>, Failure> {
+    let new = steps.iter().filter(|step| step.state == State::New);
+    // What other clients were given before stays out of git too.
+    let before = record.wired_in(&ground.root).into_iter();
+    let ours = before.filter(|file| record.made(&ground.root.join(file)));
+    let own = Some(config::FILE_NAME.to_owned()).filter(|own| !tracked.contains(own));
+    let lines: BTreeSet<String> =
+        new.map(|step| step.file.clone()).chain(ours).chain(own).collect();
+    let mut kept = vec![put_step(ground, &excluded(&lines))];
+    // What everybody was to read, and nobody has committed, is taken back.
+    let git = Git::in_tree(&ground.root)?;
+    for piece in shared(ground, true).iter().filter(|piece| tracked.contains(&piece.path)) {
+        let step = take_step(ground, piece, record);
+        let after = step.after.as_ref().map(|text| text.clone().into_bytes());
+        if step.state == State::Cleaned && git.content("HEAD", &piece.path)? == after {
+            kept.push(step);
         }
     }
-}
-
-/// In a file that git follows, an entry of one's own would be seen by everybody.
-fn tracked_step(ground: &Ground, piece: &Piece) -> Step {
-    let looked = put_step(ground, piece);
-    match looked.state {
-        State::Same | State::Kept { .. } | State::Failed { .. } => looked,
-        _ => {
-            let why = "git follows it, so it is not for one person alone; --team writes it".into();
-            Step { state: State::Failed { why }, before: None, after: None, ..looked }
-        }
-    }
-}
-
-/// Claude runs the hooks of both its settings files: ours are to stand in one of them.
-fn once_for_claude(ground: &Ground, mode: Mode, steps: &mut Vec<Step>) {
-    let other = match mode {
-        Mode::Team => Mode::Personal,
-        Mode::Personal => Mode::Team,
-    };
-    let piece =
-        pieces(ground, Client::Claude, other).into_iter().find(|one| one.door == Door::Hooks);
-    let Some(piece) = piece else { return };
-    let Ok(there) = files::look(&ground.root, &piece.path) else { return };
-    let Some(text) = there.text else { return };
-    let without = match piece.content.take_out(&text) {
-        Ok(without) if without.as_deref() != Some(&text) => without,
-        _ => return,
-    };
-    match mode {
-        Mode::Team => {
-            let state = if without.is_some() { State::Cleaned } else { State::Removed };
-            let before = Some(text);
-            steps.push(Step { path: there.path, before, after: without, ..step(&piece, state) });
-        }
-        Mode::Personal => {
-            for step in steps.iter_mut().filter(|step| step.file == claude::PERSONAL) {
-                let why = format!("{} guards already", claude::TEAM);
-                step.state = State::Kept { why };
-            }
-        }
-    }
+    Ok(kept)
 }
 
 /// Looks what taking everything out would change.
@@ -472,52 +475,42 @@ pub fn plan_removal(ground: &Ground) -> Result<Plan, Failure> {
             steps.push(step);
         }
     }
+    steps.extend(git_hooks::strangers(ground, record.hooks.as_ref()));
     if git_hooks::is_there(ground)? {
         steps.push(Step::git(State::Removed));
     }
-    let (mode, hooks, roles) = (None, None, false);
-    Ok(Plan { steps, clients: Vec::new(), mode, hooks, roles, removal: true })
+    Ok(Plan { steps, ..Plan::empty(true) })
 }
 
-fn take_step(ground: &Ground, piece: &Piece, record: &Record) -> Step {
-    let nothing = step(piece, State::Same);
-    let Some(base) = ground.base(piece) else { return nothing };
-    // Where nothing of ours can be, nothing is to be taken out.
-    let Ok(there) = files::look(base, &piece.path) else { return nothing };
-    let Some(text) = there.text else { return nothing };
-    let after = match (record.before(&there.path, &text), piece.content.take_out(&text)) {
-        (Some(before), _) => before.map(str::to_owned),
-        (None, Ok(Some(after))) if after == text => return nothing,
-        (None, Ok(after)) => {
-            // A file that was the user's before us stays, however little is in it.
-            let emptied = matches!(piece.content, Content::Json(_)) && after.is_none();
-            let theirs = record.knows(&there.path) && !record.made(&there.path);
-            after.or_else(|| (emptied && theirs).then(|| "{}\n".to_owned()))
-        }
-        (None, Err(why)) => {
-            let state = State::Failed { why: why.0 };
-            return Step { path: there.path, ..step(piece, state) };
-        }
-    };
-    let state = if after.is_some() { State::Cleaned } else { State::Removed };
-    Step { path: there.path, before: Some(text), after, ..step(piece, state) }
-}
-
-/// Does what was planned, as far as it goes, and tells of each file what came of it.
-pub fn apply(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, Failure> {
+/// Wires, as far as it goes, and tells of each file what came of it. The plan is made anew within
+/// the turn: what somebody else has done meanwhile is seen, and is done.
+pub fn wire(ground: &Ground, wanted: &Wanted) -> Result<(Plan, Vec<Step>), Failure> {
     let _turn = record::Turn::take(&ground.store)?;
+    let plan = plan(ground, wanted)?;
+    let done = apply(ground, &plan)?;
+    Ok((plan, done))
+}
+
+/// Takes everything out again.
+pub fn unwire(ground: &Ground) -> Result<Vec<Step>, Failure> {
+    let _turn = record::Turn::take(&ground.store)?;
+    apply(ground, &plan_removal(ground)?)
+}
+
+fn apply(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, Failure> {
     let mut record = Record::read(&ground.store)?;
     let mut done = Vec::with_capacity(plan.steps.len());
     for planned in &plan.steps {
         let mut step = planned.clone();
         let outcome = match (&step.state, step.door) {
             (state, _) if !state.changes() => Ok(()),
+            (State::Moved { to }, _) => git_hooks::move_out(&step, to),
             (_, Door::Git) if plan.removal => git_hooks::remove(ground, &mut record),
             (_, Door::Git) => match &plan.hooks {
                 Some(hooks) => git_hooks::apply(ground, hooks, &mut record),
                 None => Ok(()),
             },
-            _ => carry_out(&step, plan.removal, &mut record),
+            _ => steps::carry_out(&step, plan.removal, &mut record),
         };
         if let Err(why) = outcome {
             step.state = State::Failed { why: why.0 };
@@ -526,7 +519,7 @@ pub fn apply(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, Failure> {
     }
     record.chosen = true;
     if plan.removal {
-        remove_folders(ground, &done, &record);
+        steps::remove_folders(ground, &done, &record);
         record.folders.clear();
         record.clients.clear();
         record.roles = false;
@@ -538,39 +531,4 @@ pub fn apply(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, Failure> {
     }
     record.write(&ground.store)?;
     Ok(done)
-}
-
-/// Folders that were made for our files go with them, where nothing else is in them.
-fn remove_folders(ground: &Ground, done: &[Step], record: &Record) {
-    let known = !record.folders.is_empty();
-    let gone = done.iter().filter(|step| step.state == State::Removed && step.door != Door::Git);
-    for step in gone {
-        let within = |folder: &&Path| folder.starts_with(&ground.root) && **folder != ground.root;
-        let made = |folder: &&Path| !known || record.folders.contains(&*folder.to_string_lossy());
-        for folder in step.path.ancestors().skip(1).take_while(within).take_while(made) {
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
-}
-
-fn carry_out(step: &Step, removal: bool, record: &mut Record) -> Result<(), Broken> {
-    let Some(after) = &step.after else {
-        files::remove(&step.path, step.before.as_deref().unwrap_or_default())?;
-        record.forget(&step.path);
-        return Ok(());
-    };
-    let made = files::write(&step.path, step.before.as_deref(), after, None)?;
-    record.folders.extend(made.iter().map(|path| path.to_string_lossy().into_owned()));
-    if removal || step.state == State::Cleaned {
-        record.forget(&step.path);
-        return Ok(());
-    }
-    let known = step.before.as_deref().and_then(|now| record.before(&step.path, now));
-    let first = match known {
-        Some(before) => before.map(str::to_owned),
-        // Not wired before, or somebody changed it since.
-        None => step.bare.clone(),
-    };
-    record.wrote(&step.path, first, after);
-    Ok(())
 }

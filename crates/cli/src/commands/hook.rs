@@ -22,13 +22,14 @@ use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
 use baton_engine::{api, denying, interfaces, place, priming, sandbox, sessions, starting};
 use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde_json::Value;
 
 use crate::arguments::Common;
 use crate::commands::prime;
 use crate::desk::{self, Outcome};
-use crate::hooks::limit::Limit;
+use crate::hooks::limit::{LIMIT, Limit};
 use crate::hooks::{self, Answer, Client, Event, Payload, Tool, words};
 use crate::words::Problem;
 
@@ -54,7 +55,13 @@ pub(crate) struct Hook {
 
 pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let begun = Instant::now();
-    let payload = given().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    let text = given(begun);
+    if text.is_none() && begun.elapsed() >= LIMIT {
+        // Who it is and what it wants is not known, so nothing can be said in its own words.
+        eprintln!("{}", words::too_slow(LIMIT));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let payload = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
     if let Some(mark) = payload.as_ref().and_then(|payload| payload.get("baton_probe")?.as_str()) {
         probed(payload.as_ref().unwrap_or(&Value::Null), mark);
         return Ok(ExitCode::SUCCESS);
@@ -95,13 +102,16 @@ fn is_told(payload: &Payload, problem: &Problem) -> bool {
     }
 }
 
-/// Standard input to its end. Without the buffer that `std` puts before it, which is two pages of
-/// memory more, each as dear as a look at a file.
-fn given() -> Option<Vec<u8>> {
+/// Standard input to its end, as long as that comes within the time limit. Without the buffer that
+/// `std` puts before it, which is two pages of memory more, each as dear as a look at a file.
+fn given(begun: Instant) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(PAYLOAD_BYTES_USUAL);
     while text.len() < PAYLOAD_BYTES_MAX {
         if text.len() == text.capacity() {
             text.reserve(text.len());
+        }
+        if !comes(begun) {
+            return None;
         }
         match rustix::io::read(rustix::stdio::stdin(), spare_capacity(&mut text)) {
             Ok(0) => break,
@@ -110,6 +120,19 @@ fn given() -> Option<Vec<u8>> {
         }
     }
     Some(text)
+}
+
+/// Whether there is something to read before the time is over.
+fn comes(begun: Instant) -> bool {
+    let left = LIMIT.saturating_sub(begun.elapsed());
+    let input = rustix::stdio::stdin();
+    let mut watched = [PollFd::new(&input, PollFlags::IN)];
+    // A signal that comes in between is waited out by the next look.
+    match Timespec::try_from(left).map(|left| poll(&mut watched, Some(&left))) {
+        Ok(Ok(0)) => false,
+        Ok(Err(Errno::INTR)) => begun.elapsed() < LIMIT,
+        _ => true,
+    }
 }
 
 /// `doctor` tries whether hooks come through. What counts is that the store could be opened.

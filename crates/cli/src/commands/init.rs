@@ -109,7 +109,7 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     let named = wiring::named(wanted.agents.as_deref())?;
     let operation = desk::operation(common)?;
     let retry = operation.map(|operation| Retry::of(&operation, "init", wanted));
-    let plan = setup::plan(&desk::folder(common)?)?;
+    let mut plan = setup::plan(&desk::folder(common)?)?;
     let address = match &plan.site.within {
         Some(place) => user_config::address_for(place)?,
         None => user_config::address()?,
@@ -120,7 +120,8 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     }
     let ground = Ground::of_site(&plan.site);
     let mode = (wanted.team, wanted.personal);
-    let wires = wiring::plan(&ground, named.as_deref(), mode, wanted.roles)?;
+    let mut wires = wiring::plan(&ground, named.as_deref(), mode, wanted.roles)?;
+    plan.propose(&wires.plan.files());
     if plan.written.is_none() || wires.plan.changes() {
         propose(&plan, &wires, wanted)?;
     }
@@ -135,7 +136,7 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     baton_engine::known::remember(&workspace.place);
     let (mut done, refused) = set_up(common, wanted, plan, &mut workspace, made)?;
     let wired = wires.apply(&ground)?;
-    wiring::note(&mut done, &wires, wired);
+    wiring::note(&mut done, &ground, &wires, wired);
     let broken = wiring::problem(&done.wiring);
     if let (Some(retry), None, None) = (&retry, &refused, &broken) {
         remember(&mut workspace, retry, &done)?;

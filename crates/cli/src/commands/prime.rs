@@ -190,12 +190,12 @@ fn rules(primer: &Primer) -> Section {
             "sync before a deploy; no placeholders in what ships".to_owned(),
             "before you stop: commit, and hand over or park your task".to_owned(),
         ],
-        Some(InForce { broken: Some(broken), .. }) => {
-            vec![format!("{} cannot be read: {}", FILE, shown(&broken.to_string()))]
-        }
         Some(InForce { rules, .. }) => {
             let line = |rule: &Rule| format!("{}. {}", rule.number, short(&rule.title));
-            rules.rules.iter().map(line).collect()
+            let broken = rules.broken.iter();
+            let broken =
+                broken.map(|why| format!("{FILE} cannot be read: {}", shown(&why.to_string())));
+            broken.chain(rules.rules.iter().map(line)).collect()
         }
     };
     let heading = match &primer.rules {

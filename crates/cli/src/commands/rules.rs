@@ -79,11 +79,15 @@ fn origin(source: &Source) -> String {
 
 fn show(desk: &mut Desk) -> Outcome {
     let found = rules::show(&mut desk.workspace)?.ok_or_else(none)?;
-    if let Some(why) = &found.in_force.broken {
-        return Err(broken(&why.to_string()));
+    let fault = &found.in_force.rules.broken;
+    if fault.is_none() || !found.in_force.rules.rules.is_empty() {
+        desk.answer(&found, show_words);
     }
-    desk.answer(&found, show_words);
-    Ok(ExitCode::SUCCESS)
+    // The rules that can be read are shown all the same.
+    match fault {
+        Some(why) => Err(broken(&why.to_string())),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 fn show_words(found: &Shown, colour: bool) -> String {
@@ -134,10 +138,12 @@ fn show_words(found: &Shown, colour: bool) -> String {
 
 fn check(desk: &mut Desk) -> Outcome {
     let found = rules::check(&mut desk.workspace)?.ok_or_else(none)?;
+    if found.broken.is_none() || !found.rules.is_empty() {
+        desk.answer(&found, check_words);
+    }
     if let Some(why) = &found.broken {
         return Err(broken(&why.to_string()));
     }
-    desk.answer(&found, check_words);
     Ok(if found.sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

@@ -162,7 +162,17 @@ fn allowed(desk: &Desk, wanted: &Sandbox, cwd: &std::path::Path) -> Result<Vec<P
             Problem::usage(message, "give an existing folder to --allow-write")
         })
     };
-    wanted.allow_write.iter().map(full).collect()
+    let folders = wanted.allow_write.iter().map(full).collect::<Result<Vec<_>, _>>()?;
+    let place = &desk.workspace.place;
+    let shut =
+        |folder: &&PathBuf| sandbox::besides(place, std::slice::from_ref(*folder)).is_empty();
+    match folders.iter().find(shut) {
+        Some(folder) => Err(Problem::usage(
+            format!("{} stays closed, whatever the role", shown(&folder.to_string_lossy())),
+            "give --allow-write a folder that is not git's or the store's",
+        )),
+        None => Ok(folders),
+    }
 }
 
 /// One line on what is held.

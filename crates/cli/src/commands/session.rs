@@ -92,13 +92,17 @@ fn start(common: &Common, wanted: &api::SessionStart, export: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A role that nobody defined is only a word for tasks, and whoever gave it should know.
+/// A role that the policy names without saying what it may do is a word for tasks and state, and
+/// whoever gave it should know.
 fn role_words(started: &Credentials) -> String {
     match (&started.role, &started.may) {
         (None, _) => String::new(),
         (Some(role), Some(may)) => format!(", role {}: it {}", shown(role), shown(may)),
         (Some(role), None) => {
-            format!(", role {}: nobody defined it, so it takes nothing away", shown(role))
+            format!(
+                ", role {}: it is only named in the policy, so it takes nothing away",
+                shown(role)
+            )
         }
     }
 }

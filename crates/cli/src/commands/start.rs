@@ -139,8 +139,8 @@ fn client(name: &str) -> Result<&'static Client, Problem> {
 }
 
 impl Held {
-    /// With a role that came along. One that nobody defined is a word for a queue of tasks: it
-    /// takes nothing away, so nothing is held. One that was asked for must be there.
+    /// With a role that came along. One that the policy only names takes nothing away, so nothing
+    /// is held. One that was asked for must be there.
     fn with(&self, workspace: &mut Workspace, role: Option<&str>) -> Result<Self, Problem> {
         let came = role.filter(|_| self.role.is_none());
         if let Some(named) = &self.role {
@@ -187,7 +187,9 @@ fn attend(
             if common.json {
                 desk::print(&format!("{}\n", serde_json::to_string(&left).unwrap_or_default()));
             }
-            let text = left_words(&left, colour_wanted(&std::io::stderr()));
+            let here = desk::folder(common)?;
+            let elsewhere = (begun.folder != here).then(|| begun.folder.display().to_string());
+            let text = left_words(&left, elsewhere.as_deref(), colour_wanted(&std::io::stderr()));
             remark(text.trim_end());
         }
         Err(failure) => {
@@ -253,6 +255,9 @@ fn begun_words(client: &Client, begun: &Begun) -> String {
     let colour = colour_wanted(&std::io::stderr());
     let name = paint(&shown(&begun.credentials.name), Paint::Bold, colour);
     let mut text = format!("{}: {} is {name}", paint("started", Paint::Green, colour), client.name);
+    if begun.credentials.resumed {
+        text.push_str(" again, with what it left");
+    }
     if let Some(made) = &begun.made {
         let (path, branch) = (shown(&made.tree.path), shown(&made.tree.branch));
         let _ = write!(text, ", in the new tree {path} on {branch}");
@@ -271,7 +276,7 @@ fn told_words(client: &Client, told: &Limits) -> String {
 }
 
 /// What is left, each with its next step.
-fn left_words(left: &Leftovers, colour: bool) -> String {
+fn left_words(left: &Leftovers, elsewhere: Option<&str>, colour: bool) -> String {
     let mut text = format!("{} {}", paint("ended", Paint::Green, colour), shown(&left.name));
     if !left.released.is_empty() {
         let _ = write!(text, "; released {}", render::resources(&left.released));
@@ -281,7 +286,7 @@ fn left_words(left: &Leftovers, colour: bool) -> String {
     if !left.dirty.is_empty() {
         let what = render::resources(&left.dirty);
         let _ = writeln!(text, "  left: {what}, changed and in no commit");
-        next.push(match &left.tree {
+        next.push(match left.tree.as_deref().or(elsewhere) {
             Some(tree) => format!("git -C {} status", word(tree)),
             None => "git status".to_owned(),
         });

@@ -20,6 +20,7 @@ use crate::handoff::{Artifact, End, Handoff, Known, Said, To};
 use crate::id::{HandoffId, TaskId, Token};
 use crate::notices::{News, Notice};
 use crate::refusal::Refusal;
+use crate::roles::giving;
 use crate::sessions::{self, Life, Session};
 use crate::state::{self, Change, Write, Writer};
 use crate::task::{self, Move, Owner, State, Task};
@@ -162,6 +163,7 @@ fn addressee(
     };
     if let Some(role) = text.strip_prefix("role:") {
         word("role", role, WORD_BYTES_MAX)?;
+        giving::known(view, Some(role))?;
         return Ok(To::Role(role.to_owned()));
     }
     let found = match get::<Session>(view, text)? {

@@ -16,7 +16,9 @@ use crate::policy;
 use crate::refusal::Refusal;
 use crate::scene::Caller;
 use crate::sessions::Session;
+use crate::state::rules::{Owner, Rule as KeyRule};
 use crate::view::{View, get};
+use crate::zones::OnExhausted;
 
 /// Is everything that `new` may do allowed by `old` as well?
 pub fn is_narrower(rules: &Rules, new: &Role, old: &Role) -> bool {
@@ -79,6 +81,19 @@ impl Kinds {
     }
 }
 
+/// A role that somebody names must be there: a misspelled one would take nothing away, and a task
+/// for it would wait for nobody. One that the policy itself gives things to is there.
+pub(crate) fn known(view: &dyn View, role: Option<&str>) -> Result<(), Refusal> {
+    let Some(role) = role else { return Ok(()) };
+    let policy = policy::in_force(view)?.unwrap_or_default();
+    let passed_on = matches!(&policy.tasks.on_exhausted, OnExhausted::Role(to) if to == role);
+    let owns = |key: &KeyRule| matches!(&key.owner, Some(Owner::Role(owner)) if owner == role);
+    match passed_on || policy.state.iter().any(owns) {
+        true => Ok(()),
+        false => policy.roles.must_have(role).map(drop),
+    }
+}
+
 /// Which role a new session gets from whoever starts it: what was asked for, within its starter's
 /// unless starting others is what that one is for.
 pub(crate) fn for_new(
@@ -86,6 +101,7 @@ pub(crate) fn for_new(
     wanted: Option<&str>,
     starter: Option<&str>,
 ) -> Result<Option<String>, Refusal> {
+    known(view, wanted)?;
     let Some(starter) = starter else { return Ok(wanted.map(str::to_owned)) };
     let rules = policy::in_force(view)?.unwrap_or_default().roles;
     let starts_others = |role: Role| role.tools.contains(&Tool::Agents);
@@ -118,6 +134,7 @@ pub(crate) fn for_known(
     let Some(wanted) = wanted.filter(|wanted| known.as_deref() != Some(wanted)) else {
         return Ok(known);
     };
+    self::known(view, Some(wanted))?;
     let rules = policy::in_force(view)?.unwrap_or_default().roles;
     match within(&rules, wanted, known.as_deref()) {
         Err(_) if !context.actor.person => Ok(known),

@@ -20,6 +20,7 @@ use crate::id::TaskId;
 use crate::notices::Notice;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::roles::giving;
 use crate::scene::Caller;
 use crate::task::tally::Tally;
 use crate::task::{self, Standing, State, Task, Usd};
@@ -65,6 +66,7 @@ pub fn add(
     context: &Context,
 ) -> Result<(Vec<Event>, Added), Refusal> {
     validate(request)?;
+    giving::known(view, request.role.as_deref())?;
     let around = Around::read(view, request, context)?;
     let Around { caller, tally, known, after, similar, forgotten } = around;
     let notices = caller.as_ref().map(|caller| caller.notices.clone()).unwrap_or_default();

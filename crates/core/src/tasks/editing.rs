@@ -16,6 +16,7 @@ use crate::event::Event;
 use crate::id::{TaskId, Token};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::roles::giving;
 use crate::task::{Move, Standing, State, Task, Usd};
 use crate::view::View;
 
@@ -95,6 +96,7 @@ pub fn update(
     context: &Context,
 ) -> Result<(Vec<Event>, Moved), Refusal> {
     request.edit.validate()?;
+    giving::known(view, request.edit.role.as_deref().filter(|role| !role.is_empty()))?;
     if request.edit == Edit::default() && request.after.is_empty() {
         return Err(Refused::SaysNothing { what: "change" }.into());
     }

@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::id::TaskId;
 use crate::notices::Notice;
 use crate::refusal::Refusal;
+use crate::roles::giving;
 use crate::scene::Caller;
 use crate::task::tally::Tally;
 use crate::task::{self, Standing, State, Task};
@@ -149,6 +150,9 @@ pub fn import(
         Refusal::from(Refused::Cycle { tasks: keys.map(TaskId).collect() })
     })?;
     refuse_twice(items)?;
+    let roles: BTreeSet<&str> =
+        items.iter().filter_map(|item| item.request.role.as_deref()).collect();
+    roles.into_iter().try_for_each(|role| giving::known(view, Some(role)))?;
     let around = Around::read(view, items, context)?;
     let new = around.known.iter().filter(|known| known.is_none()).count();
     adding::many("tasks to import", new, FILED_MAX)?;

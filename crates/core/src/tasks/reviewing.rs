@@ -19,6 +19,7 @@ use crate::id::{NoticeId, SessionId, TaskId, Token};
 use crate::notices::{News, Notice};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::roles::giving;
 use crate::sessions::{self, Session};
 use crate::task::dossier::{Dossier, Feedback, Report};
 use crate::task::{Move, Owner, Standing, State, Submission, Task, Verdict};
@@ -141,6 +142,7 @@ fn reviewers(
     };
     if let Some(role) = to.strip_prefix("role:") {
         word("role", role, WORD_BYTES_MAX)?;
+        giving::known(view, Some(role))?;
         return Ok(Some(to.to_owned()));
     }
     let named = to.strip_prefix("session:").unwrap_or(to);

@@ -18,6 +18,7 @@ use crate::id::{TaskId, Token};
 use crate::overlay::Overlay;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::roles::giving;
 use crate::task::split::{Join, OnFailure, Split, Stage};
 use crate::task::tally::Tally;
 use crate::task::{self, Move, Standing, State, Task};
@@ -69,6 +70,9 @@ pub fn split(
     context: &Context,
 ) -> Result<(Vec<Event>, Divided), Refusal> {
     validate(request)?;
+    for part in &request.parts {
+        giving::known(view, part.role.as_deref())?;
+    }
     let table = Table::read(view, &request.task, context)?;
     let whole = &table.task;
     match whole.state() {

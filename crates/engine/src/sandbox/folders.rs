@@ -148,7 +148,9 @@ fn open(folder: &Path, closed: &[PathBuf], opened: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(ENTRIES_MAX);
     for entry in entries {
         let link = entry.file_type().map_or(true, |kind| kind.is_symlink());
-        if !link {
+        // The command is told of its folders as text.
+        let named = entry.file_name().to_str().is_some();
+        if !link && named {
             open(&entry.path(), closed, opened);
         }
     }

@@ -1,9 +1,9 @@
 //! Files of a working tree by which git outside would be led to run something.
 //!
 //! Owns the few that the kernel cannot close, because they lie in folders that must be open: where
-//! the tree's git folder is, and its own settings. They are looked at before every call and at the
-//! end, and put back as they were. Invariant: no git of ours runs for a sandbox on others than it
-//! began with.
+//! the tree's git folder is, its own settings, and where else objects are. They are looked at
+//! before every call and at the end, and put back as they were. Invariant: no git of ours runs for
+//! a sandbox on others than it began with.
 
 use std::fs;
 use std::io::Write as _;
@@ -23,12 +23,16 @@ pub(super) struct Guard {
 
 impl Guard {
     pub(super) fn of(place: &Place) -> Self {
-        let (Some(git), TreeKind::Linked { .. }) = (&place.git, &place.tree_kind) else {
-            return Self::default();
-        };
-        let mut paths = vec![place.root.join(".git")];
-        for name in ["commondir", "gitdir", "config.worktree", TREE_FILE] {
-            paths.push(git.git_dir.join(name));
+        let Some(git) = &place.git else { return Self::default() };
+        // By these git would look for objects wherever a command says.
+        let alternates = ["objects/info/alternates", "objects/info/http-alternates"];
+        let mut paths: Vec<PathBuf> =
+            alternates.iter().map(|name| git.common_dir.join(name)).collect();
+        if matches!(place.tree_kind, TreeKind::Linked { .. }) {
+            paths.push(place.root.join(".git"));
+            for name in ["commondir", "gitdir", "config.worktree", TREE_FILE] {
+                paths.push(git.git_dir.join(name));
+            }
         }
         let files = paths.into_iter().map(|path| {
             let content = read(&path);

@@ -209,6 +209,7 @@ const RULES_FILES: &[&str] = &[
     "GEMINI.md",
     "copilot-instructions.md",
     "opencode.json",
+    "opencode.jsonc",
 ];
 
 /// Files that hold the outcome of all migrations and stand beside them.
@@ -270,7 +271,8 @@ pub(super) fn manifest(path: &Seen<'_>) -> Option<Found> {
 }
 
 pub(super) fn rules(path: &Seen<'_>) -> Option<Found> {
-    in_root_folder(path, RULES_FOLDERS).or_else(|| named(path, RULES_FILES))
+    let own = (path.path == baton_core::rules::FILE).then(|| Found::Itself(path.path.to_owned()));
+    own.or_else(|| in_root_folder(path, RULES_FOLDERS)).or_else(|| named(path, RULES_FILES))
 }
 
 pub(super) fn changelog(path: &Seen<'_>) -> Option<Found> {

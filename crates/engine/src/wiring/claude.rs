@@ -7,7 +7,7 @@
 //! open: where Baton does not answer, Claude goes on.
 
 use super::command::Program;
-use super::json::{Entry, Hook, Json};
+use super::json::{Entry, Hook, Json, Reader};
 use super::{Client, Content, Door, Mode, Piece};
 
 pub(super) const TEAM: &str = ".claude/settings.json";
@@ -69,7 +69,9 @@ pub(super) fn pieces(program: &Program<'_>) -> Vec<Piece> {
         Mode::Team => TEAM,
         Mode::Personal => PERSONAL,
     };
-    let piece = |door, path, entries| Piece::of(Client::Claude, door, path, Content::Json(entries));
+    let piece = |door, path, entries| {
+        Piece::of(Client::Claude, door, path, Content::Json(Reader::Strict, entries))
+    };
     vec![
         piece(Door::Hooks, settings, hooks(program)),
         piece(Door::Server, ".mcp.json", server(program)),

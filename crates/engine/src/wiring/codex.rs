@@ -5,7 +5,7 @@
 //! given. Its hooks fail open.
 
 use super::command::Program;
-use super::json::{Entry, Hook, Json};
+use super::json::{Entry, Hook, Json, Reader};
 use super::{Client, Content, Door, Piece};
 
 const NAME: &str = "codex";
@@ -37,7 +37,10 @@ pub(super) fn pieces(program: &Program<'_>) -> Vec<Piece> {
         ];
         Entry::Hook(Hook { client: NAME, event, matcher, grouped: true, fields })
     };
-    let hooks = Content::Json(EVENTS.into_iter().map(one).collect());
+    let hooks = Content::Json(
+        Reader::Closed(&["description", "hooks"]),
+        EVENTS.into_iter().map(one).collect(),
+    );
     let server = Content::Toml { program: program.name().to_owned() };
     vec![
         Piece::of(Client::Codex, Door::Hooks, ".codex/hooks.json", hooks),

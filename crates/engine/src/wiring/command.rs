@@ -11,7 +11,8 @@ use super::Mode;
 /// A hook on these two events stands in for git. Where Baton is not installed, or has nothing to
 /// say about a new tree, it is made as Claude makes it; where Baton says no, there is none.
 const MAKE_TREE: &str = "name=$(printf %s \"$in\" | \
-sed -n 's/.*\"name\" *: *\"\\([A-Za-z0-9._-]*\\)\".*/\\1/p'); \
+sed -n 's/.*\"name\" *: *\"\\([^\"\\\\]*\\)\".*/\\1/p'); \
+case $name in ''|/*|*..*) echo \"no tree of this name\" >&2; exit 1;; esac; \
 tree=\"$CLAUDE_PROJECT_DIR/.claude/worktrees/$name\"; \
 git worktree add -q -b \"worktree-$name\" \"$tree\" >&2 && printf '%s\\n' \"$tree\"";
 const REMOVE_TREE: &str = "tree=$(sed -n 's/.*\"worktree_path\" *: *\"\\([^\"]*\\)\".*/\\1/p'); \
@@ -74,11 +75,43 @@ pub(super) fn is_hook(line: &str, arguments: Option<&[String]>, client: &str) ->
     })
 }
 
-/// Whether these words start `baton mcp`.
-pub(super) fn is_server(words: &[String]) -> bool {
+/// Whether such a line does nothing but call Baton, in one of the two forms.
+pub(super) fn is_plain(line: &str, client: &str, event: &str) -> bool {
+    if event.starts_with("Worktree") {
+        // These stand in for git; nothing is judged there.
+        return true;
+    }
+    let team = Program { mode: Mode::Team, path: "" };
+    let own = line.strip_suffix(&format!(" hook {client}")).is_some_and(|program| {
+        let bare = match program.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+            Some(inner) => inner.replace("'\\''", "'"),
+            None => program.to_owned(),
+        };
+        quoted(&bare) == program
+    });
+    own || line == team.line(client, event)
+}
+
+/// Whose a server with these words is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Server {
+    /// `baton mcp`, from wherever.
+    Ours,
+    /// The same with more words: the user's.
+    Theirs,
+    Other,
+}
+
+pub(super) fn server(words: &[String]) -> Server {
     match words {
-        [program, verb, ..] => is_program(program) && verb == "mcp",
-        _ => false,
+        [program, verb, more @ ..] if is_program(program) && verb == "mcp" => {
+            if more.is_empty() {
+                Server::Ours
+            } else {
+                Server::Theirs
+            }
+        }
+        _ => Server::Other,
     }
 }
 
@@ -98,6 +131,9 @@ mod tests {
                 for event in ["PreToolUse", "WorktreeCreate", "WorktreeRemove"] {
                     let line = program.line("claude", event);
                     assert!(is_hook(&line, None, "claude"), "{line}");
+                    assert!(is_plain(&line, "claude", event), "{line}");
+                    let first = format!("exit 0; {line}");
+                    assert_eq!(is_plain(&first, "claude", event), event != "PreToolUse");
                     assert!(!is_hook(&line, None, "codex"), "{line}");
                 }
             }

@@ -4,7 +4,7 @@
 //! that a file shared by a team stops nobody who has no Baton.
 
 use super::command::Program;
-use super::json::{Entry, Hook, Json};
+use super::json::{Entry, Hook, Json, Reader};
 use super::{Client, Content, Door, Piece};
 
 const NAME: &str = "cursor";
@@ -39,7 +39,9 @@ pub(super) fn pieces(program: &Program<'_>) -> Vec<Piece> {
     entries.extend(EVENTS.into_iter().map(one));
     let fields = vec![("command", Json::text(program.name())), ("args", Json::texts(&["mcp"]))];
     let server = vec![Entry::Server { list: "mcpServers", fields }];
-    let piece = |door, path, entries| Piece::of(Client::Cursor, door, path, Content::Json(entries));
+    let piece = |door, path, entries| {
+        Piece::of(Client::Cursor, door, path, Content::Json(Reader::Lenient, entries))
+    };
     vec![
         piece(Door::Hooks, ".cursor/hooks.json", entries),
         piece(Door::Server, ".cursor/mcp.json", server),

@@ -45,10 +45,17 @@ pub(super) fn look(base: &Path, relative: &str) -> Result<There, Broken> {
             Err(error) => return Err(broken(format!("it cannot be looked at: {error}"))),
         };
         if found.is_symlink() {
-            let inside = path.canonicalize().ok().filter(|real| real.starts_with(base));
             let name = name.to_string_lossy();
-            let out = format!("{name} is a symbolic link that leads out of the repository");
-            path = inside.ok_or_else(|| broken(out))?;
+            let real = path.canonicalize();
+            let leads = match &real {
+                Ok(real) if real.starts_with(base) => None,
+                Ok(_) => Some("out of the repository"),
+                Err(_) => Some("nowhere"),
+            };
+            if let Some(leads) = leads {
+                return Err(broken(format!("{name} is a symbolic link that leads {leads}")));
+            }
+            path = real.unwrap_or(path);
         }
         let folder = path.is_dir();
         match (parts.peek().is_some(), folder) {

@@ -5,7 +5,7 @@
 //! with 1 or takes too long lets the tool run.
 
 use super::command::Program;
-use super::json::{Entry, Hook, Json};
+use super::json::{Entry, Hook, Json, Reader};
 use super::{Client, Content, Door, Piece};
 
 const NAME: &str = "gemini";
@@ -35,6 +35,6 @@ pub(super) fn pieces(program: &Program<'_>) -> Vec<Piece> {
     let mut entries: Vec<Entry> = EVENTS.into_iter().map(one).collect();
     let fields = vec![("command", Json::text(program.name())), ("args", Json::texts(&["mcp"]))];
     entries.push(Entry::Server { list: "mcpServers", fields });
-    let content = Content::Json(entries);
+    let content = Content::Json(Reader::Lenient, entries);
     vec![Piece::of(Client::Gemini, Door::Hooks, ".gemini/settings.json", content)]
 }

@@ -1,19 +1,23 @@
-//! Git's own hooks: three of Baton's, and one that passes on for each the user has.
+//! Git's own hooks: three of Baton's, and one that passes on for every other that git may call.
 //!
 //! Owns a folder of its own beside the store and `core.hooksPath`, which points there. The user's
-//! folder, `.git/hooks` or what they had set (husky and others do), is never written to; each hook
-//! in it is called from ours, with the same arguments and input, after Baton has agreed. A hook
-//! that the user adds later, or a tool that sets the path anew, is told by `doctor` and mended by
-//! `init`. Invariant: only a "no" of Baton's (exit 1) stops git; every other failure of it passes.
+//! hooks are in a folder of theirs, `.git/hooks` or what they had set (husky and others do), and
+//! are called from ours, with the same arguments and input, after Baton has agreed. A tool that
+//! sets the path anew is told by `doctor` and mended by `init`. Invariants: only a "no" of Baton's
+//! (exit 1) stops git; every other failure of it passes. A hook of the user's is never written over
+//! or deleted: one that a tool put into our folder is brought home, where nothing is in its place.
+
+mod scripts;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::command::quoted;
-use super::record::{Hooks, Record};
-use super::{Broken, Ground, files};
+use scripts::{Whose, runs, script, whose};
+
+use super::record::{Hooks, Record, hash};
+use super::{Broken, Ground, State, Step, files};
 use crate::failure::Failure;
 use crate::git::{Git, HooksPath};
 
@@ -21,31 +25,37 @@ use crate::git::{Git, HooksPath};
 const FOLDER: &str = "hooks";
 /// The hooks that Baton answers.
 const OURS: [&str; 3] = ["pre-commit", "pre-push", "reference-transaction"];
-/// Every hook that git may call in a repository where people work.
-const KNOWN: [&str; 23] = [
+/// Hooks that are passed on whether the user has one now or not.
+const PASSED: [&str; 18] = [
     "applypatch-msg",
     "commit-msg",
-    "fsmonitor-watchman",
     "post-applypatch",
     "post-checkout",
     "post-commit",
-    "post-index-change",
     "post-merge",
     "post-receive",
     "post-rewrite",
     "post-update",
     "pre-applypatch",
     "pre-auto-gc",
-    "pre-commit",
     "pre-merge-commit",
-    "pre-push",
     "pre-rebase",
     "pre-receive",
     "prepare-commit-msg",
-    "push-to-checkout",
-    "reference-transaction",
     "sendemail-validate",
     "update",
+    "p4-pre-submit",
+];
+/// Passed on only where the user has one: that such a hook is there changes what git does, or git
+/// calls it at every turn.
+const SELDOM: [&str; 7] = [
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-prepare-changelist",
+    "post-index-change",
+    "proc-receive",
+    "push-to-checkout",
 ];
 const RUNS: u32 = 0o755;
 
@@ -54,12 +64,14 @@ const RUNS: u32 = 0o755;
 pub struct Plan {
     folder: PathBuf,
     setting: HooksPath,
-    theirs: Hooks,
+    pub(super) theirs: Hooks,
     scripts: BTreeMap<&'static str, String>,
     /// Scripts that are not as they should be.
     changes: Vec<&'static str>,
     /// Scripts for hooks that the user no longer has.
     stale: Vec<&'static str>,
+    /// Hooks of Baton's that do not run as some Baton wrote them.
+    unguarded: Vec<&'static str>,
     points_here: bool,
 }
 
@@ -76,6 +88,14 @@ pub enum Standing {
     Differs {
         hooks: Vec<&'static str>,
     },
+    /// These are not Baton's any more, so nothing is judged there.
+    Unguarded {
+        hooks: Vec<&'static str>,
+    },
+    /// There cannot be any.
+    Impossible {
+        why: &'static str,
+    },
 }
 
 impl Plan {
@@ -84,14 +104,18 @@ impl Plan {
     }
 
     /// The user's hooks that are called from ours.
-    pub fn chained(&self) -> usize {
-        self.scripts.keys().filter(|name| !OURS.contains(name)).count()
+    pub fn chained(&self, ground: &Ground) -> usize {
+        let there = ground.root.join(&self.theirs.theirs);
+        self.scripts.keys().filter(|name| runs(&there.join(name))).count()
     }
 
     pub fn standing(&self) -> Standing {
         let changed = || self.changes.iter().chain(&self.stale).copied().collect();
         match (&self.setting.effective, self.points_here) {
             _ if self.is_done() => Standing::Installed,
+            (_, true) if !self.unguarded.is_empty() => {
+                Standing::Unguarded { hooks: self.unguarded.clone() }
+            }
             (_, true) => Standing::Differs { hooks: changed() },
             (Some(to), false) if self.folder.is_dir() => Standing::Elsewhere { to: to.clone() },
             _ => Standing::Missing,
@@ -130,67 +154,101 @@ pub(super) fn plan(ground: &Ground, record: &Record) -> Result<Option<Plan>, Fai
             Hooks { before, theirs: theirs.unwrap_or_else(own) }
         }
     };
-    let scripts = scripts(ground, &theirs.theirs);
+    let there = ground.root.join(&theirs.theirs);
+    let has = |name: &str| runs(&there.join(name)) || whose(&folder.join(name)) == Whose::Theirs;
+    let wanted = known().filter(|name| !SELDOM.contains(name) || has(name));
+    let program = ground.program.to_string_lossy();
+    let scripts: BTreeMap<&'static str, String> =
+        wanted.map(|name| (name, script(&program, &theirs.theirs, name))).collect();
     let differs = |name: &&str| {
         let path = folder.join(name);
-        let runs = fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0);
-        !runs || fs::read_to_string(path).ok().as_ref() != scripts.get(*name)
+        !runs(&path) || fs::read_to_string(path).ok().as_ref() != scripts.get(*name)
     };
     let changes = scripts.keys().copied().filter(|name| differs(name)).collect();
-    let gone = |name: &&str| !scripts.contains_key(*name) && folder.join(name).is_file();
-    let stale = KNOWN.into_iter().filter(gone).collect();
-    Ok(Some(Plan { folder, setting, theirs, scripts, changes, stale, points_here }))
-}
-
-fn scripts(ground: &Ground, theirs: &str) -> BTreeMap<&'static str, String> {
-    let there = ground.root.join(theirs);
-    let runs = |name: &&str| {
-        let found = fs::metadata(there.join(name));
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    let wanted = KNOWN.into_iter().filter(|name| OURS.contains(name) || runs(name));
-    wanted.map(|name| (name, script(ground, theirs, name))).collect()
-}
-
-/// A hook of ours. The user's is called by the very path by which git would call it.
-fn script(ground: &Ground, theirs: &str, name: &str) -> String {
-    let theirs = quoted(&format!("{}/{name}", theirs.trim_end_matches('/')));
-    let head = format!(
-        "#!/bin/sh\n# Written by `baton init`: Baton first, then the hook that was here before. It \
-         is not\n# to be edited; your own hooks belong where they always were.\ntheirs={theirs}\n"
-    );
-    let program = quoted(&ground.program.to_string_lossy());
-    let find =
-        format!("baton={program}\n[ -x \"$baton\" ] || baton=$(command -v baton) || baton=\n");
     let gone =
-        "echo 'baton: the program is not there any more, so Baton does not look at this' >&2";
-    let pass = "if [ -x \"$theirs\" ]; then exec \"$theirs\" \"$@\"; fi\nexit 0\n";
-    // What git tells a hook on its input is for both.
-    let keep = "input=$(cat; echo .); input=${input%.}\n";
-    let pass_input = "if [ -x \"$theirs\" ]; then\n  printf %s \"$input\" | \"$theirs\" \"$@\"\n  \
-                      exit $?\nfi\nexit 0\n";
-    match name {
-        "pre-commit" => format!(
-            "{head}{find}if [ -n \"$baton\" ]; then\n  \"$baton\" git-hook {name} \"$@\"\n  [ $? \
-             -eq 1 ] && exit 1\nelse\n  {gone}\nfi\n{pass}"
-        ),
-        "pre-push" => format!(
-            "{head}{find}{keep}if [ -n \"$baton\" ]; then\n  printf %s \"$input\" | \"$baton\" \
-             git-hook {name} \"$@\"\n  [ $? -eq 1 ] && exit 1\nelse\n  {gone}\nfi\n{pass_input}"
-        ),
-        // Git calls it several times a command; only branches that are about to move matter.
-        "reference-transaction" => format!(
-            "{head}[ \"$1\" = prepared ] || {{\n{pass}}}\n{keep}case $input in\n*' \
-             refs/heads/'*)\n{find}  if [ -n \"$baton\" ]; then\n    printf %s \"$input\" | \
-             \"$baton\" git-hook {name} \"$@\"\n    [ $? -eq 1 ] && exit 1\n  fi\n  \
-             ;;\nesac\n{pass_input}"
-        ),
-        _ => format!("{head}{pass}"),
+        |name: &&str| !scripts.contains_key(*name) && whose(&folder.join(name)) == Whose::Batons;
+    let stale = known().filter(gone).collect();
+    let judges = |path: PathBuf| runs(&path) && whose(&path) == Whose::Batons;
+    let unguarded = OURS.into_iter().filter(|name| !judges(folder.join(name))).collect();
+    Ok(Some(Plan { folder, setting, theirs, scripts, changes, stale, unguarded, points_here }))
+}
+
+fn known() -> impl Iterator<Item = &'static str> {
+    OURS.into_iter().chain(PASSED).chain(SELDOM)
+}
+
+/// What is the user's in Baton's folder of hooks, and where it goes.
+pub(super) fn strangers(ground: &Ground, theirs: Option<&Hooks>) -> Vec<Step> {
+    let Some(dirs) = &ground.git else { return Vec::new() };
+    let folder = folder(&ground.store);
+    let home = match theirs {
+        Some(hooks) => ground.root.join(&hooks.theirs),
+        None => dirs.common_dir.join("hooks"),
+    };
+    let step = |name: &str| {
+        let path = folder.join(name);
+        let to = match whose(&path) {
+            Whose::Nobodys | Whose::Batons => return None,
+            // It would call itself there.
+            Whose::Changed => {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                let stamp: String = hash(&text).chars().take(8).collect();
+                Ok(folder.join(format!("{name}.changed-{stamp}")))
+            }
+            Whose::Theirs => home_of(ground, dirs.common_dir.as_path(), &home, name),
+        };
+        let state = match to {
+            Ok(to) => State::Moved { to: to.to_string_lossy().into_owned() },
+            Err(why) => State::Failed { why },
+        };
+        let file = path.strip_prefix(&ground.root).unwrap_or(&path).display().to_string();
+        Some(Step { file, path, ..Step::git(state) })
+    };
+    known().filter_map(step).collect()
+}
+
+fn home_of(ground: &Ground, git: &Path, home: &Path, name: &str) -> Result<PathBuf, String> {
+    let to = home.join(name);
+    let shown = home.display();
+    if !home.starts_with(&ground.root) && !home.starts_with(git) {
+        return Err(format!(
+            "it is yours, and belongs into {shown}, which is not this repository's alone: move it \
+             there, or away"
+        ));
+    }
+    match to.symlink_metadata().is_ok() {
+        true => Err(format!(
+            "it is yours, and {shown} has another of this name: make them one, \
+                             there"
+        )),
+        false => Ok(to),
     }
 }
 
+/// Brings a hook of the user's out of Baton's folder. Nothing is ever in the place it goes to.
+pub(super) fn move_out(step: &Step, to: &str) -> Result<(), Broken> {
+    let failed = |error: std::io::Error| Broken(format!("it cannot be moved to {to}: {error}"));
+    if let Some(folder) = Path::new(to).parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    match fs::read_link(&step.path) {
+        Ok(target) => {
+            let target = step.path.parent().map_or(target.clone(), |base| base.join(&target));
+            std::os::unix::fs::symlink(target, to).map_err(failed)?;
+        }
+        // A new name for the same file fails where something is, which a rename would replace.
+        Err(_) => fs::hard_link(&step.path, to).map_err(failed)?,
+    }
+    fs::remove_file(&step.path).map_err(failed)
+}
+
 pub(super) fn apply(ground: &Ground, plan: &Plan, record: &mut Record) -> Result<(), Broken> {
+    let mut left = Vec::new();
     for name in &plan.changes {
+        if whose(&plan.folder.join(name)) == Whose::Theirs {
+            left.push(*name);
+            continue;
+        }
         let there = files::look(&plan.folder, name)?;
         let text = plan.scripts.get(name).map(String::as_str).unwrap_or_default();
         files::write(&there.path, there.text.as_deref(), text, Some(RUNS))?;
@@ -210,7 +268,10 @@ pub(super) fn apply(ground: &Ground, plan: &Plan, record: &mut Record) -> Result
         git.set_hooks_path(Some(&plan.folder.to_string_lossy()))
             .map_err(|error| Broken(error.to_string()))?;
     }
-    Ok(())
+    match left.is_empty() {
+        true => Ok(()),
+        false => Err(Broken(format!("{} of yours are in their place", left.join(", ")))),
+    }
 }
 
 fn said(failure: &Failure) -> String {
@@ -227,7 +288,8 @@ pub(super) fn is_there(ground: &Ground) -> Result<bool, Failure> {
     }
     let folder = folder(&ground.store);
     let setting = Git::in_tree(&ground.root)?.hooks_setting()?;
-    Ok(folder.is_dir() || setting.local.as_deref().map(Path::new) == Some(&*folder))
+    let scripts = known().any(|name| whose(&folder.join(name)) == Whose::Batons);
+    Ok(scripts || setting.local.as_deref().map(Path::new) == Some(&*folder))
 }
 
 /// Gives the setting back and takes the scripts out.
@@ -240,8 +302,10 @@ pub(super) fn remove(ground: &Ground, record: &mut Record) -> Result<(), Broken>
         let before = record.hooks.as_ref().and_then(|hooks| hooks.before.as_deref());
         git.set_hooks_path(before).map_err(failed)?;
     }
-    for name in KNOWN {
-        let _ = fs::remove_file(folder.join(name));
+    for path in known().map(|name| folder.join(name)) {
+        if whose(&path) == Whose::Batons {
+            let _ = fs::remove_file(path);
+        }
     }
     let _ = fs::remove_dir(folder);
     record.hooks = None;

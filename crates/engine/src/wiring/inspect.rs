@@ -1,12 +1,16 @@
 //! Which doors of which client are guarded, by looking at its files.
 //!
 //! Owns the judgement of a file: as this Baton would write it, something of ours but otherwise,
-//! nothing of ours, or not to be understood. It changes nothing and starts no client, so whether a
-//! hook really fires is not known here.
+//! nothing that guards, nothing of ours, or not to be understood; and the one answer to whether a
+//! door is guarded, for whoever asks. It changes nothing and starts no client.
 
+use super::json::{self, Line};
 use super::probe::{self, Firing, Trust};
 use super::record::Record;
-use super::{Client, Door, Ground, Mode, Piece, Put, files, git_hooks, in_use, pieces};
+use super::switches::{self, Off};
+use super::{
+    Client, Content, Door, Ground, Mode, Piece, Put, files, git_hooks, in_use, pieces, text,
+};
 use crate::failure::Failure;
 use crate::place::Place;
 
@@ -14,7 +18,18 @@ use crate::place::Place;
 pub enum State {
     Installed,
     Missing,
+    /// Not as this Baton would write them, and they guard.
     Differs,
+    /// Something of ours is there that guards nothing.
+    Unguarded {
+        file: String,
+        why: String,
+    },
+    /// The client was told to run no hooks.
+    Off {
+        file: String,
+        why: String,
+    },
     Broken {
         file: String,
         why: String,
@@ -36,6 +51,49 @@ pub struct Doors {
     /// What came of trying them; nothing where there is nothing to try.
     pub firing: Option<Firing>,
     pub trust: Trust,
+    /// What the file has its client run.
+    lines: Vec<Line>,
+}
+
+impl Doors {
+    /// Whether edits and shells of this client are judged; what keeps them from it otherwise.
+    pub fn guard(&self) -> Result<(), Lack> {
+        match (&self.hooks, &self.firing, self.trust) {
+            (State::Missing, ..) => Err(Lack::Hooks),
+            (State::None, ..) => Err(Lack::Door),
+            (State::Unguarded { file, why }, ..) => {
+                Err(Lack::Changed { file: file.clone(), why: why.clone() })
+            }
+            (State::Off { file, why } | State::Broken { file, why }, ..) => {
+                Err(Lack::Unusable { file: file.clone(), why: why.clone() })
+            }
+            (_, Some(Firing::Unheard { why }), _) => Err(Lack::Answer { why: why.clone() }),
+            (_, _, Trust::Missing) => Err(Lack::Trust),
+            (State::Installed | State::Differs, ..) => Ok(()),
+        }
+    }
+}
+
+/// Why a door guards nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// The client has no such door.
+    Door,
+    Hooks,
+    Changed {
+        file: String,
+        why: String,
+    },
+    /// The client does not run what is in it.
+    Unusable {
+        file: String,
+        why: String,
+    },
+    /// It ran, and Baton heard nothing of it.
+    Answer {
+        why: String,
+    },
+    Trust,
 }
 
 #[derive(Clone, Debug)]
@@ -48,76 +106,125 @@ pub struct Inspection {
     pub chosen: bool,
 }
 
-pub fn inspect(ground: &Ground) -> Result<Inspection, Failure> {
+impl Inspection {
+    /// Whether commits are judged.
+    pub fn git_guards(&self) -> bool {
+        use git_hooks::Standing::{Differs, Installed};
+        matches!(self.git, Some(Installed | Differs { .. }))
+            && self.git_firing == Some(Firing::Answered)
+    }
+}
+
+/// Looks at every door, tries those that are there, and asks each client's files for its trust.
+pub fn examine(ground: &Ground, place: &Place) -> Result<Inspection, Failure> {
+    let mut found = inspect(ground)?;
+    for doors in &mut found.doors {
+        if matches!(doors.hooks, State::Installed | State::Differs) {
+            doors.firing = doors
+                .mode
+                .map(|mode| probe::hook(ground, place, (doors.client, mode), &doors.lines));
+        }
+        doors.trust = probe::trust(ground, doors.client);
+    }
+    use git_hooks::Standing::{Differs, Installed};
+    if matches!(found.git, Some(Installed | Differs { .. })) {
+        found.git_firing = Some(probe::git(ground, place));
+    }
+    Ok(found)
+}
+
+fn inspect(ground: &Ground) -> Result<Inspection, Failure> {
     let record = Record::read(&ground.store)?;
     let found = in_use(&ground.root, ground.home.as_deref());
     let seen = |client: &Client| record.clients.contains(client) || found.contains(client);
-    let doors = Client::ALL.into_iter().filter(seen).map(|client| Doors {
-        client,
-        hooks: state(ground, client, Door::Hooks).0,
-        server: state(ground, client, Door::Server).0,
-        mode: state(ground, client, Door::Hooks).1,
-        firing: None,
-        trust: Trust::Unknown,
-        in_use: record.clients.contains(&client)
-            || !record.chosen
-            || client.is_in_repository(&ground.root),
+    let doors = Client::ALL.into_iter().filter(seen).map(|client| {
+        let (hooks, mode, lines) = state(ground, client, Door::Hooks);
+        let off = switches::off(ground, client).filter(|_| hooks != State::Missing);
+        Doors {
+            client,
+            hooks: off.map_or(hooks, |Off { file, why }| State::Off { file, why }),
+            server: state(ground, client, Door::Server).0,
+            mode,
+            lines,
+            firing: None,
+            trust: Trust::Unknown,
+            in_use: record.clients.contains(&client)
+                || !record.chosen
+                || client.is_in_repository(&ground.root),
+        }
     });
     let doors = doors.collect();
-    let git = git_hooks::plan(ground, &record)?.map(|plan| plan.standing());
+    let git = match ground.unnameable() {
+        Some(why) => ground.git.as_ref().map(|_| git_hooks::Standing::Impossible { why }),
+        None => git_hooks::plan(ground, &record)?.map(|plan| plan.standing()),
+    };
     Ok(Inspection { doors, git, git_firing: None, chosen: record.chosen })
 }
 
-/// Tries every door that is there, and asks each client's files for its trust.
-pub fn try_out(ground: &Ground, place: &Place, found: &mut Inspection) {
-    for doors in &mut found.doors {
-        let there = matches!(doors.hooks, State::Installed | State::Differs);
-        let mode = doors.mode.filter(|_| there);
-        doors.firing = mode.map(|mode| probe::hook(ground, place, doors.client, mode));
-        doors.trust = probe::trust(ground, doors.client);
-    }
-    if found.git == Some(git_hooks::Standing::Installed) {
-        found.git_firing = Some(probe::git(ground, place));
-    }
-}
-
 /// The best of what both ways of wiring would have written.
-fn state(ground: &Ground, client: Client, door: Door) -> (State, Option<Mode>) {
-    let mut states: Vec<(State, Option<Mode>)> = [Mode::Team, Mode::Personal]
+fn state(ground: &Ground, client: Client, door: Door) -> (State, Option<Mode>, Vec<Line>) {
+    let mut states: Vec<(State, Option<Mode>, Vec<Line>)> = [Mode::Team, Mode::Personal]
         .into_iter()
         .flat_map(|mode| pieces(ground, client, mode).into_iter().map(move |one| (one, mode)))
         .filter(|(piece, _)| piece.door == door)
-        .map(|(piece, mode)| (judge(ground, &piece), Some(mode)))
+        .map(|(piece, mode)| {
+            let (state, lines) = judge(ground, &piece);
+            (state, Some(mode), lines)
+        })
         .collect();
     let rank = |state: &State| match state {
         State::Installed => 0,
-        State::Broken { .. } => 1,
-        State::Differs => 2,
-        State::Missing => 3,
-        State::None => 4,
+        State::Differs => 1,
+        State::Broken { .. } | State::Off { .. } => 2,
+        State::Unguarded { .. } => 3,
+        State::Missing => 4,
+        State::None => 5,
     };
-    states.sort_by_key(|(state, _)| rank(state));
+    states.sort_by_key(|(state, ..)| rank(state));
     match states.is_empty() {
         false => states.swap_remove(0),
         // Gemini has both in one file.
         true if door == Door::Server && client == Client::Gemini => {
             state(ground, client, Door::Hooks)
         }
-        true => (State::None, None),
+        true => (State::None, None, Vec::new()),
     }
 }
 
-fn judge(ground: &Ground, piece: &Piece) -> State {
-    let broken = |why: super::Broken| State::Broken { file: piece.path.clone(), why: why.0 };
+fn judge(ground: &Ground, piece: &Piece) -> (State, Vec<Line>) {
+    let file = || piece.path.clone();
+    let broken = |why: super::Broken| (State::Broken { file: file(), why: why.0 }, Vec::new());
+    if let Some(why) = ground.unnameable() {
+        return broken(super::Broken(why.to_owned()));
+    }
     let there = match files::look(&ground.root, &piece.path) {
         Ok(there) => there,
         Err(why) => return broken(why),
     };
-    let Some(text) = there.text else { return State::Missing };
-    match (piece.content.put(Some(&text)), piece.content.take_out(&text)) {
-        (Err(why), _) => broken(why),
-        (Ok(Put::Text(same)), _) if same == text => State::Installed,
-        (Ok(Put::Text(_)), Ok(Some(without))) if without == text => State::Missing,
-        _ => State::Differs,
-    }
+    let Some(text) = there.text else { return (State::Missing, Vec::new()) };
+    let same = match (piece.content.put(Some(&text)), piece.content.take_out(&text)) {
+        (Err(why), _) => return broken(why),
+        (Ok(Put::Text(same)), _) if same == text => true,
+        (Ok(Put::Text(_)), Ok(Some(without))) if without == text => {
+            return (State::Missing, Vec::new());
+        }
+        _ => false,
+    };
+    let unguarded = |why: String| State::Unguarded { file: file(), why };
+    let (fault, lines) = match &piece.content {
+        Content::Json(_, entries) => match json::guards(&text, entries) {
+            Err(why) => return broken(why),
+            Ok(found) => (found.faults.first().cloned(), found.lines),
+        },
+        Content::File { .. } if !text::is_our_file(&text) => {
+            (Some("you changed what Baton wrote".to_owned()), Vec::new())
+        }
+        _ => (None, Vec::new()),
+    };
+    let state = match (same, fault) {
+        (_, Some(why)) => unguarded(why),
+        (true, None) => State::Installed,
+        (false, None) => State::Differs,
+    };
+    (state, lines)
 }

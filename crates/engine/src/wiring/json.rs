@@ -5,11 +5,15 @@
 //! nothing of files. Invariant: an entry is ours by what it runs, never by where it stands, so
 //! hooks of the user in the same list stay and run too.
 
+mod guards;
+
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 
+pub(super) use guards::{Line, guards};
+
 use super::Broken;
-use super::command;
+use super::command::{self, Server};
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -87,8 +91,45 @@ pub(super) struct Hook {
     pub(super) fields: Vec<(&'static str, Json)>,
 }
 
+/// How a client reads a file of its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// Comments and trailing commas pass.
+    Lenient,
+    /// Plain JSON: where it is anything else, nothing of the file counts.
+    Strict,
+    /// The same, and with no other keys than these.
+    Closed(&'static [&'static str]),
+}
+
+/// Whether the client can read it at all.
+pub(super) fn readable(text: &str, reader: Reader) -> Result<(), Broken> {
+    let keys = match reader {
+        Reader::Lenient => return Ok(()),
+        Reader::Strict => None,
+        Reader::Closed(keys) => Some(keys),
+    };
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        Broken(format!("its client reads JSON without comments or trailing commas: {error}"))
+    })?;
+    let object = value.as_object().into_iter().flatten();
+    let other = object
+        .map(|(name, _)| name)
+        .find(|name| keys.is_some_and(|keys| !keys.contains(&name.as_str())));
+    match other {
+        Some(name) => Err(Broken(format!("its client takes no file with `{name}` in it"))),
+        None => Ok(()),
+    }
+}
+
 /// The fields that an older entry of ours may have had.
 const RETIRED: [&str; 1] = ["args"];
+/// Fields by which a client runs a hook beside its work, only sometimes, or not at all.
+const HARMFUL: [&str; 6] = ["async", "asyncRewake", "disabled", "enabled", "if", "shell"];
 
 fn parse(text: &str) -> Result<(CstRootNode, bool), Broken> {
     let body = text.strip_prefix(BYTE_ORDER_MARK);
@@ -103,8 +144,34 @@ fn parse(text: &str) -> Result<(CstRootNode, bool), Broken> {
         allow_extended_string_escapes: false,
         ..ParseOptions::default()
     };
-    let root = CstRootNode::parse(body.unwrap_or(text), &options);
-    root.map(|root| (root, body.is_some())).map_err(|error| Broken(format!("not JSON: {error}")))
+    let root = CstRootNode::parse(body.unwrap_or(text), &options)
+        .map_err(|error| Broken(format!("not JSON: {error}")))?;
+    let top = root.object_value();
+    let hooks = top.as_ref().and_then(|top| top.object_value("hooks"));
+    // A client takes one of the two, and it may not be ours.
+    match top.iter().chain(&hooks).find_map(doubled) {
+        Some(name) => Err(Broken(format!("`{name}` stands in it twice"))),
+        None => Ok((root, body.is_some())),
+    }
+}
+
+fn doubled(object: &CstObject) -> Option<String> {
+    let mut names: Vec<String> =
+        object.properties().iter().filter_map(|one| one.decoded_name()).collect();
+    names.sort();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone())
+}
+
+/// What is said at a place, as far as it is plain JSON.
+pub(super) fn value_at(text: &str, place: &[&str]) -> Option<serde_json::Value> {
+    let (root, _) = parse(text).ok()?;
+    let (last, folders) = place.split_last()?;
+    let mut object = root.object_value()?;
+    for name in folders {
+        object = object.object_value(name)?;
+    }
+    let value = object.get(last)?.value()?;
+    serde_json::from_str(&value.to_string()).ok()
 }
 
 fn written(root: &CstRootNode, marked: bool) -> String {
@@ -145,18 +212,34 @@ fn put_server(
         servers.append("baton", Json::Object(fields.to_vec()).input());
         return Ok(());
     };
-    let server = there.object_value().filter(is_our_server);
-    let server =
-        server.ok_or_else(|| Broken(format!("`{list}.baton` is a server of somebody else")))?;
-    set_fields(&server, fields);
+    let server = there.object_value();
+    match server.as_ref().map(|server| command::server(&words_of(server))) {
+        Some(Server::Ours) => server.iter().for_each(|server| set_fields(server, fields)),
+        Some(Server::Theirs) => {}
+        _ => return Err(Broken(format!("`{list}.baton` is a server of somebody else"))),
+    }
     Ok(())
 }
 
-/// By what it starts: `baton mcp`, from wherever.
-fn is_our_server(server: &CstObject) -> bool {
+/// Whether the user starts Baton's server with words of their own.
+pub(super) fn has_own_server(text: &str, entries: &[Entry]) -> bool {
+    let Some(top) = parse(text).ok().and_then(|(root, _)| root.object_value()) else {
+        return false;
+    };
+    entries.iter().any(|entry| match entry {
+        Entry::Server { list, .. } => {
+            let there = top.object_value(list).and_then(|list| list.object_value("baton"));
+            there.is_some_and(|there| command::server(&words_of(&there)) == Server::Theirs)
+        }
+        _ => false,
+    })
+}
+
+/// What a server is started with.
+fn words_of(server: &CstObject) -> Vec<String> {
     let value = |name| server.get(name).and_then(|found| found.value());
-    let Some(command) = value("command") else { return false };
-    let words = match (text_of(&command), command.as_array()) {
+    let Some(command) = value("command") else { return Vec::new() };
+    match (text_of(&command), command.as_array()) {
         (Some(program), _) => {
             let arguments = value("args").and_then(|found| found.as_array());
             let mut words = vec![program];
@@ -164,27 +247,30 @@ fn is_our_server(server: &CstObject) -> bool {
             words
         }
         (None, Some(list)) => texts_in(&list),
-        (None, None) => return false,
-    };
-    command::is_server(&words)
+        (None, None) => Vec::new(),
+    }
 }
 
 fn set_fields(object: &CstObject, fields: &[(&'static str, Json)]) {
     for (name, value) in fields {
-        match object.get(name) {
-            None => {
-                object.append(name, value.input());
-            }
-            Some(there) => {
-                if !there.value().is_some_and(|there| value.is(&there)) {
-                    there.set_value(value.input());
-                }
-            }
-        }
+        set_field(object, name, value);
     }
     for name in RETIRED.iter().filter(|name| fields.iter().all(|(ours, _)| ours != *name)) {
         if let Some(there) = object.get(name) {
             there.remove();
+        }
+    }
+}
+
+fn set_field(object: &CstObject, name: &str, value: &Json) {
+    match object.get(name) {
+        None => {
+            object.append(name, value.input());
+        }
+        Some(there) => {
+            if !there.value().is_some_and(|there| value.is(&there)) {
+                there.set_value(value.input());
+            }
         }
     }
 }
@@ -199,12 +285,22 @@ fn put_hook(top: &CstObject, hook: &Hook) -> Result<(), Broken> {
         return Ok(());
     };
     set_fields(&seat.hook, &hook.fields);
-    if let Some(group) = seat.group.filter(|group| hooks_of(group).len() == 1) {
-        match (hook.matcher, group.get("matcher")) {
-            (Some(matcher), _) => set_fields(&group, &[("matcher", Json::text(matcher))]),
-            (None, Some(there)) => there.remove(),
-            (None, None) => {}
+    for there in HARMFUL.iter().filter_map(|name| seat.hook.get(name)) {
+        there.remove();
+    }
+    let holder = seat.group.as_ref().unwrap_or(&seat.hook);
+    let alone = seat.group.as_ref().is_none_or(|group| hooks_of(group).len() == 1);
+    match (hook.matcher, holder.get("matcher")) {
+        // A group of the user's with a matcher of its own: ours needs another.
+        _ if !alone && guards::matcher_fault(holder, hook).is_some() => {
+            seat.hook.clone().remove();
+            list.append(whole(hook).input());
         }
+        (Some(matcher), _) if alone => {
+            set_field(holder, "matcher", &Json::text(matcher));
+        }
+        (None, Some(there)) if alone => there.remove(),
+        _ => {}
     }
     // One is enough: a second one would be asked the same at every call.
     for more in ours {
@@ -322,7 +418,8 @@ fn has_comment(root: &CstRootNode) -> bool {
 fn take_server(top: &CstObject, list: &str) -> bool {
     let Some(servers) = top.object_value(list) else { return false };
     let Some(there) = servers.get("baton") else { return false };
-    if !there.object_value().as_ref().is_some_and(is_our_server) {
+    let ours = |server: CstObject| command::server(&words_of(&server)) == Server::Ours;
+    if !there.object_value().is_some_and(ours) {
         return false;
     }
     there.remove();

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::command::Program;
-use super::json::{Entry, Json};
+use super::json::{Entry, Json, Reader};
 use super::text::{self, SLASHES};
 use super::{Client, Content, Door, Mode, Piece, words};
 
@@ -33,6 +33,11 @@ pub(super) fn pieces(program: &Program<'_>, root: &Path) -> Vec<Piece> {
     let plugin = Content::File { text: text::file(SLASHES, &body), others_stay: false };
     vec![
         Piece::of(Client::Opencode, Door::Hooks, PLUGIN, plugin),
-        Piece::of(Client::Opencode, Door::Server, settings, Content::Json(entries)),
+        Piece::of(
+            Client::Opencode,
+            Door::Server,
+            settings,
+            Content::Json(Reader::Lenient, entries),
+        ),
     ]
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::command::Program;
+use super::json::Line;
 use super::{Client, Ground, Mode};
 use crate::doors;
 use crate::errand;
@@ -42,16 +43,36 @@ pub enum Trust {
     Unknown,
 }
 
-/// Sends a probe through the hook of a client.
-pub(super) fn hook(ground: &Ground, place: &Place, client: Client, mode: Mode) -> Firing {
+/// Sends a probe through each line that stands in the file of a client. Where the file is a program
+/// of its own, it is what that program would run.
+pub(super) fn hook(
+    ground: &Ground,
+    place: &Place,
+    (client, mode): (Client, Mode),
+    lines: &[Line],
+) -> Firing {
     let path = ground.program.to_string_lossy();
-    let line = Program { mode, path: &path }.line(client.name(), "PreToolUse");
+    let usual = Program { mode, path: &path }.line(client.name(), "PreToolUse");
+    let usual = [Line { command: usual, arguments: None }];
+    let lines = if lines.is_empty() { &usual[..] } else { lines };
+    let unheard = |line: &Line| match one(ground, place, line) {
+        Firing::Answered => None,
+        unheard => Some(unheard),
+    };
+    lines.iter().find_map(unheard).unwrap_or(Firing::Answered)
+}
+
+fn one(ground: &Ground, place: &Place, line: &Line) -> Firing {
     let Ok(mark) = workspace::secret() else { return Firing::Unheard { why: String::new() } };
     let payload = json!({
         "hook_event_name": "BatonProbe", "baton_probe": mark, "session_id": "baton-doctor",
-        "conversation_id": "baton-doctor", "sessionID": "baton-doctor", "cwd": ground.root,
+        "conversation_id": "baton-doctor", "sessionID": "baton-doctor",
+        "cwd": ground.root.to_string_lossy(),
     });
-    let argv = ["sh".to_owned(), "-c".to_owned(), line];
+    let argv = match &line.arguments {
+        Some(arguments) => std::iter::once(&line.command).chain(arguments).cloned().collect(),
+        None => vec!["sh".to_owned(), "-c".to_owned(), line.command.clone()],
+    };
     let came = errand::run(&argv, &ground.root, &[], &payload.to_string(), AT_MOST);
     judged(place, &mark, &came.saw)
 }
@@ -91,7 +112,11 @@ pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
 /// Codex writes down the hash of every hook that its user approved, by the file it stands in.
 fn codex(root: &Path, home: &Path) -> Option<bool> {
     let folder = std::env::var_os("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
-    let text = std::fs::read_to_string(folder.join("config.toml")).ok()?;
+    // Where there is no such file, nothing was ever approved.
+    let text = match std::fs::read_to_string(folder.join("config.toml")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text.ok()?,
+    };
     let document: toml_edit::DocumentMut = text.parse().ok()?;
     let wanted = format!("{}:pre_tool_use:", root.join(".codex/hooks.json").display());
     let states = document.get("hooks").and_then(|hooks| hooks.get("state"));

@@ -21,6 +21,8 @@ const REALISTIC: &str = r#"// my settings
 }
 "#;
 
+const PLAIN: &str = "{\n  \"a\": 1\n}\n";
+
 const TOML: &str = "# mine\nmodel = \"gpt\"   # fast\n\n[mcp_servers.other]\ncommand = \"x\"\n";
 
 fn everything(mode: Mode) -> Vec<Piece> {
@@ -50,7 +52,9 @@ fn what_is_put_in_comes_out_again_byte_for_byte() {
     for mode in [Mode::Team, Mode::Personal] {
         for piece in everything(mode) {
             let texts: &[&str] = match piece.content {
-                Content::Json(_) => &[REALISTIC, "{\n  \"a\": 1\n}\n", "{}", "{\n\t\"a\": []\n}"],
+                Content::Json(Reader::Lenient, _) => &[REALISTIC, PLAIN, "{}", "{\n\t\"a\": []\n}"],
+                Content::Json(Reader::Strict, _) => &[PLAIN, "{}", "{\n\t\"a\": []\n}"],
+                Content::Json(Reader::Closed(_), _) => &["{}", "{\n\t\"description\": \"a\"\n}"],
                 Content::Toml { .. } => &[TOML, "model = \"gpt\"\n"],
                 _ => &[],
             };
@@ -80,7 +84,7 @@ fn a_new_file_is_whole_and_goes_whole() {
         for piece in everything(mode) {
             let new = put(&piece.content, None);
             assert!(new.ends_with('\n'), "{}", piece.path);
-            if matches!(piece.content, Content::Json(_)) {
+            if matches!(piece.content, Content::Json(..)) {
                 let parsed: serde_json::Value = serde_json::from_str(&new).unwrap();
                 assert!(parsed.is_object());
             }
@@ -93,7 +97,7 @@ fn a_new_file_is_whole_and_goes_whole() {
 #[test]
 fn hooks_and_servers_of_the_user_stay() {
     for piece in everything(Mode::Team) {
-        let Content::Json(_) = piece.content else { continue };
+        let Content::Json(Reader::Lenient, _) = piece.content else { continue };
         let with = put(&piece.content, Some(REALISTIC));
         for kept in ["// my settings", "./guard.sh", "/* mine too */", "\"other\"", "// keep"] {
             assert!(with.contains(kept), "{kept} in {}: {with}", piece.path);
@@ -104,7 +108,7 @@ fn hooks_and_servers_of_the_user_stay() {
 #[test]
 fn an_older_entry_is_updated_in_place() {
     let program = Program { mode: Mode::Team, path: "baton" };
-    let hooks = Content::Json(claude::hooks(&program));
+    let hooks = Content::Json(Reader::Strict, claude::hooks(&program));
     let old = r#"{"hooks":{"PreToolUse":[{"matcher":"Edit","hooks":[
         {"type":"command","command":"/old/baton","args":["hook","claude"],"timeout":9,"mine":1}
     ]}],"Gone":[{"hooks":[{"type":"command","command":"baton hook claude"}]}]}}"#;
@@ -119,6 +123,10 @@ fn an_older_entry_is_updated_in_place() {
     ]}]}}"#;
     let both = put(&hooks, Some(shared));
     assert!(both.contains("\"matcher\":\"Edit\""), "a group that others share is theirs: {both}");
+    assert!(both.contains("Edit|Write|MultiEdit"), "and ours has one of its own: {both}");
+    let Content::Json(_, entries) = &hooks else { panic!("JSON") };
+    assert!(json::guards(shared, entries).unwrap().faults[0].contains("at SessionStart nothing"));
+    assert!(json::guards(&both, entries).unwrap().faults.is_empty(), "{both}");
     let left = hooks.take_out(&both).unwrap().unwrap();
     assert!(left.contains("./mine.sh") && !left.contains("baton"), "{left}");
 }
@@ -126,7 +134,7 @@ fn an_older_entry_is_updated_in_place() {
 #[test]
 fn a_second_entry_of_ours_goes_and_a_comment_stays() {
     let program = Program { mode: Mode::Team, path: "baton" };
-    let hooks = Content::Json(claude::hooks(&program));
+    let hooks = Content::Json(Reader::Strict, claude::hooks(&program));
     let once = put(&hooks, None);
     let group = "{\"hooks\": [{\"command\": \"/x/baton\", \"args\": [\"hook\", \"claude\"]}]},";
     let twice = once.replacen("\"Stop\": [", &format!("\"Stop\": [{group}"), 1);
@@ -141,8 +149,8 @@ fn a_second_entry_of_ours_goes_and_a_comment_stays() {
 #[test]
 fn what_cannot_be_understood_is_not_touched() {
     let program = Program { mode: Mode::Team, path: "baton" };
-    let hooks = Content::Json(claude::hooks(&program));
-    let server = Content::Json(claude::server(&program));
+    let hooks = Content::Json(Reader::Strict, claude::hooks(&program));
+    let server = Content::Json(Reader::Strict, claude::server(&program));
     for bad in [
         "{",
         "[]",
@@ -152,6 +160,10 @@ fn what_cannot_be_understood_is_not_touched() {
         "not json",
         "{'hooks': {}}",
         "{\"a\": 1 \"b\": 2}",
+        "{\"a\": 1, // mine\n}",
+        "{\"a\": 1,}",
+        "{\"hooks\": {}, \"hooks\": {}}",
+        "{\"hooks\": {\"Stop\": [], \"Stop\": []}}",
     ] {
         assert!(hooks.put(Some(bad)).is_err(), "{bad}");
     }
@@ -159,7 +171,15 @@ fn what_cannot_be_understood_is_not_touched() {
         assert!(server.put(Some(bad)).is_err(), "{bad}");
         assert_eq!(server.take_out(bad).unwrap().as_deref(), Some(bad));
     }
+    let own =
+        "{\"mcpServers\": {\"baton\": {\"command\": \"/o/baton\", \"args\": [\"mcp\", \"-w\"]}}}";
+    assert_eq!(put(&server, Some(own)), own, "the user's own stays");
+    assert_eq!(server.take_out(own).unwrap().as_deref(), Some(own));
+    assert!(server.has_own_server(own));
     let toml = Content::Toml { program: "baton".into() };
+    let own = "[mcp_servers.baton]\ncommand = \"/o/baton\"\nargs = [\"mcp\", \"-w\"]\n";
+    assert_eq!(put(&toml, Some(own)), own);
+    assert!(toml.has_own_server(own));
     for bad in ["a = ", "mcp_servers = 1", "a = 1\r\nb = 2\n", "[mcp_servers.baton]\ncommand='x'\n"]
     {
         assert!(toml.put(Some(bad)).is_err(), "{bad}");

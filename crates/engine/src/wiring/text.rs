@@ -10,6 +10,8 @@ const STAMP: &str = "baton:";
 const STAMP_CHARS: usize = 12;
 /// Where front matter begins, no comment can come first.
 const FRONT: &str = "---\n";
+/// Nor where the kernel is told who reads the file.
+const SHEBANG: &str = "#!/bin/sh\n";
 
 /// The marks around a block, as comments of the file's own kind.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +45,13 @@ fn stamped(marks: Marks, say: &str, body: &str) -> String {
     format!("{}{say} {STAMP}{}{}\n{body}", marks.open, hash(body), marks.close)
 }
 
+fn without_lead(text: &str) -> &str {
+    [FRONT, SHEBANG].iter().find_map(|lead| text.strip_prefix(lead)).unwrap_or(text)
+}
+
 /// Whether a stamped text is as some Baton wrote it; nothing if it bears no stamp.
 fn is_untouched(text: &str) -> Option<bool> {
-    let text = text.strip_prefix(FRONT).unwrap_or(text);
-    let (first, body) = text.split_once('\n')?;
+    let (first, body) = without_lead(text).split_once('\n')?;
     let (_, stamp) = first.rsplit_once(STAMP)?;
     let stamp: String = stamp.chars().take(STAMP_CHARS).collect();
     Some(stamp == hash(body))
@@ -61,6 +66,9 @@ pub(super) enum Outcome {
 }
 
 const BLOCK_SAYS: &str = "written by baton init, which also updates it; yours is what is around it";
+/// What every file of ours says of itself, near its beginning.
+const MARK: &str = "written by baton init";
+const MARK_LINES_MAX: usize = 3;
 const FILE_SAYS: &str = "written by baton init, which updates it unless you change it";
 
 /// A whole file of ours.
@@ -71,6 +79,19 @@ pub(super) fn file(marks: Marks, body: &str) -> String {
 /// A whole file of ours that begins with front matter; `body` is what follows its first line.
 pub(super) fn with_front_matter(marks: Marks, body: &str) -> String {
     format!("{FRONT}{}", stamped(marks, FILE_SAYS, body))
+}
+
+/// A whole file of ours that a shell runs.
+pub(super) fn shell_script(body: &str) -> String {
+    format!("{SHEBANG}{}", stamped(HASHES, FILE_SAYS, body))
+}
+
+/// Whether some Baton wrote this file once, whatever became of it.
+pub(super) fn has_mark(there: &str) -> bool {
+    there
+        .lines()
+        .take(MARK_LINES_MAX)
+        .any(|line| line.replace('`', "").to_lowercase().contains(MARK))
 }
 
 /// The file as it should be, where there is one already.

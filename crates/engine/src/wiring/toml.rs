@@ -6,7 +6,8 @@
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-use super::{Broken, command};
+use super::Broken;
+use super::command::{self, Server};
 
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "baton";
@@ -65,31 +66,41 @@ pub(super) fn put(text: &str, program: &str) -> Result<String, Broken> {
             servers.insert(NAME, server);
         }
         Some(there) => {
-            let server = there.as_table_like_mut().filter(|server| is_ours(*server));
-            let server = server.ok_or_else(|| {
-                Broken(format!("`{SERVERS}.{NAME}` is a server of somebody else"))
-            })?;
-            if server.get("command").and_then(Item::as_str) != Some(program) {
-                server.insert("command", program.into());
+            let other = || Broken(format!("`{SERVERS}.{NAME}` is a server of somebody else"));
+            let server = there.as_table_like_mut().ok_or_else(other)?;
+            match whose(server) {
+                Server::Other => return Err(other()),
+                Server::Theirs => {}
+                Server::Ours if server.get("command").and_then(Item::as_str) == Some(program) => {}
+                Server::Ours => {
+                    server.insert("command", program.into());
+                }
             }
         }
     }
     Ok(written(&document, &frame))
 }
 
-fn is_ours(server: &dyn TableLike) -> bool {
-    let Some(program) = server.get("command").and_then(Item::as_str) else { return false };
+/// Whether the user starts Baton's server with words of their own.
+pub(super) fn has_own_server(text: &str) -> bool {
+    let Ok((document, _)) = parse(text) else { return false };
+    let server = document.get(SERVERS).and_then(|servers| servers.get(NAME));
+    server.and_then(Item::as_table_like).is_some_and(|one| whose(one) == Server::Theirs)
+}
+
+fn whose(server: &dyn TableLike) -> Server {
+    let Some(program) = server.get("command").and_then(Item::as_str) else { return Server::Other };
     let mut words = vec![program.to_owned()];
     let arguments = server.get("args").and_then(Item::as_array);
     let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
     words.extend(arguments.map(str::to_owned));
-    command::is_server(&words)
+    command::server(&words)
 }
 
 /// The text without it; nothing if nothing else is in it.
 pub(super) fn take_out(text: &str) -> Result<Option<String>, Broken> {
     let (mut document, frame) = parse(text)?;
-    let ours = |item: &Item| item.as_table_like().is_some_and(is_ours);
+    let ours = |item: &Item| item.as_table_like().is_some_and(|one| whose(one) == Server::Ours);
     let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
     let Some(servers) = servers.filter(|servers| servers.get(NAME).is_some_and(ours)) else {
         return Ok(Some(text.to_owned()));

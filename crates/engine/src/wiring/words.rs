@@ -205,7 +205,7 @@ mod tests {
         for number in 1..=10 {
             assert!(RULES.contains(&format!("\n{number}. ")), "{number}");
         }
-        let rules = baton_core::rules::parse(RULES).unwrap();
+        let rules = baton_core::rules::parse(RULES);
         assert_eq!((rules.rules.len(), rules.free.as_slice()), (7, &[8, 9, 10][..]));
         for text in [BLOCK, RULES] {
             assert!(!text.contains("--force") && !text.contains("--remove"), "{text}");

@@ -5,7 +5,7 @@
 
 use baton_engine::wiring::git_hooks::Standing;
 use baton_engine::wiring::probe::{Firing, Trust};
-use baton_engine::wiring::{Client, DoorState, Doors, Inspection, Mode};
+use baton_engine::wiring::{Client, DoorState, Doors, Inspection, Lack, Mode};
 
 use super::{Report, State};
 use crate::render::shown;
@@ -66,33 +66,27 @@ fn client(report: &mut Report, doors: &Doors) {
     let bad = if *in_use { State::Problem } else { State::Warning };
     let next = format!("baton init --agents {name}");
     let check = label(*client, true);
-    match hooks {
-        DoorState::Installed => report.ok(check, installed(doors)),
-        DoorState::Missing => {
-            let detail = format!("not installed: edits and shell of {name} are not guarded");
-            report.tell(check, bad, detail, &next);
-        }
-        DoorState::Differs => {
+    match doors.guard() {
+        Ok(()) if *hooks == DoorState::Installed => report.ok(check, installed(doors)),
+        Ok(()) => {
             let detail = "installed, but not as this Baton would write them".to_owned();
             report.tell(check, State::Warning, detail, "baton init");
         }
-        DoorState::Broken { file, why } => {
-            let file = shown(file);
-            let detail = format!("{file} cannot be used: {}", shown(why));
-            report.tell(check, bad, detail, &format!("put {file} right, then baton init"));
-        }
-        DoorState::None => report.say(
+        Err(Lack::Door) => report.say(
             check,
             State::Warning,
             format!("{name} has no hooks for edits: only the git door guards it"),
         ),
+        Err(lack) => {
+            let (detail, next) = lacking(doors, &lack, next.clone());
+            report.tell(check, bad, detail, &next);
+        }
     }
-    answers(report, doors, bad);
     let check = label(*client, false);
     match server {
-        DoorState::Installed => report.ok(check, "installed"),
+        DoorState::Installed | DoorState::Unguarded { .. } => report.ok(check, "installed"),
         DoorState::None => {}
-        DoorState::Broken { file, why } => {
+        DoorState::Broken { file, why } | DoorState::Off { file, why } => {
             let detail = format!("{} cannot be used: {}", shown(file), shown(why));
             report.tell(check, State::Warning, detail, "put it right, then baton init");
         }
@@ -100,6 +94,48 @@ fn client(report: &mut Report, doors: &Doors) {
             let detail = "not installed, or not as this Baton would write it".to_owned();
             report.tell(check, State::Warning, detail, &next);
         }
+    }
+}
+
+/// What a door lacks, and what to do about it.
+fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
+    let name = doors.client.name();
+    match lack {
+        Lack::Door | Lack::Hooks => {
+            (format!("not installed: edits and shell of {name} are not guarded"), init)
+        }
+        Lack::Changed { file, why } => {
+            let (file, why) = (shown(file), shown(why));
+            let next = match doors.client {
+                Client::Opencode => format!("move {file} away, then baton init"),
+                _ => "baton init".to_owned(),
+            };
+            (format!("edits and shell of {name} are not guarded: in {file}, {why}"), next)
+        }
+        Lack::Unusable { file, why } => {
+            let file = shown(file);
+            let next = format!("put {file} right, then baton init");
+            (format!("{file} cannot be used: {}", shown(why)), next)
+        }
+        Lack::Answer { why } => {
+            let by_path = match doors.mode {
+                Some(Mode::Team) => ": `baton` must be found by PATH",
+                _ => "",
+            };
+            let why = shown(why);
+            (
+                format!("a probe through the hook of {name} did not reach Baton ({why}){by_path}"),
+                "put baton in a folder of PATH, or baton init --personal".to_owned(),
+            )
+        }
+        Lack::Trust if doors.client == Client::Codex => (
+            "codex skips hooks that you have not approved, and says nothing".to_owned(),
+            "start codex here, type /hooks, and approve Baton's".to_owned(),
+        ),
+        Lack::Trust => (
+            "the client runs no hooks here before you trust this folder".to_owned(),
+            "start it here once and agree to trust the folder".to_owned(),
+        ),
     }
 }
 
@@ -115,36 +151,6 @@ fn installed(doors: &Doors) -> String {
     format!("{tried}{trusted}; {}", failing(doors.client))
 }
 
-/// Hooks that are written down and guard nothing all the same.
-fn answers(report: &mut Report, doors: &Doors, bad: State) {
-    let (check, name) = (label(doors.client, true), doors.client.name());
-    if let Some(Firing::Unheard { why }) = &doors.firing {
-        let detail = match doors.mode {
-            Some(Mode::Team) => format!(
-                "a probe through the hook of {name} did not reach Baton ({}): `baton` must be \
-                 found by PATH",
-                shown(why)
-            ),
-            _ => format!("a probe through the hook of {name} did not reach Baton ({})", shown(why)),
-        };
-        report.tell(check, bad, detail, "put baton in a folder of PATH, or baton init --personal");
-    }
-    let wired = matches!(doors.hooks, DoorState::Installed | DoorState::Differs);
-    if wired && doors.trust == Trust::Missing {
-        let (detail, next) = match doors.client {
-            Client::Codex => (
-                "codex skips hooks that you have not approved, and says nothing",
-                "start codex here, type /hooks, and approve Baton's",
-            ),
-            _ => (
-                "the client runs no hooks here before you trust this folder",
-                "start it here once and agree to trust the folder",
-            ),
-        };
-        report.tell(check, bad, detail.to_owned(), next);
-    }
-}
-
 fn git(report: &mut Report, found: &Inspection) {
     let wired = found.doors.iter().any(|doors| doors.in_use);
     let bad = if wired { State::Problem } else { State::Warning };
@@ -152,7 +158,13 @@ fn git(report: &mut Report, found: &Inspection) {
         None => {
             report.say("git door", State::Warning, "not guarded yet: there is no git here");
         }
-        Some(Standing::Installed) if found.git_firing != Some(Firing::Answered) => report.tell(
+        Some(Standing::Impossible { why }) => report.tell(
+            "git door",
+            bad,
+            format!("not guarded, and cannot be: {why}"),
+            "move the repository to a path of plain text",
+        ),
+        Some(Standing::Installed | Standing::Differs { .. }) if !found.git_guards() => report.tell(
             "git door",
             bad,
             "installed, but a probe through it did not reach Baton".to_owned(),
@@ -174,6 +186,12 @@ fn git(report: &mut Report, found: &Inspection) {
             "git door",
             bad,
             format!("core.hooksPath was set anew, to {}: Baton's hooks do not run", shown(to)),
+            "baton init",
+        ),
+        Some(Standing::Unguarded { hooks }) => report.tell(
+            "git door",
+            bad,
+            format!("not guarded: these are not Baton's any more: {}", hooks.join(", ")),
             "baton init",
         ),
         Some(Standing::Differs { hooks }) => report.tell(

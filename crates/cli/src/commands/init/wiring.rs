@@ -13,7 +13,7 @@ use baton_engine::place::Place;
 use baton_engine::process::Machine;
 use baton_engine::setup::Config;
 use baton_engine::whoami;
-use baton_engine::wiring::{self, Client, Door, Ground, Mode, Plan, Record, State, Step};
+use baton_engine::wiring::{self, Client, Door, Ground, Mode, Plan, Record, State, Step, Wanted};
 use serde::Serialize;
 
 use super::Done;
@@ -27,6 +27,7 @@ const CHOICES: &str = "claude, codex, gemini, cursor, opencode, aider, or none";
 /// What is to be wired, and by whose word.
 pub(super) struct Wires {
     pub(super) plan: Plan,
+    wanted: Wanted,
     /// Somebody named the clients, now or before.
     chosen: bool,
 }
@@ -71,16 +72,19 @@ pub(super) fn plan(
         _ => record.mode.unwrap_or(Mode::Team),
     };
     let roles = (roles || record.roles).then(|| wiring::roles::here(ground));
-    let plan = wiring::plan(ground, &clients, mode, roles.as_ref())?;
-    Ok(Wires { plan, chosen: named.is_some() || record.chosen })
+    let wanted = Wanted { clients, mode, roles };
+    let plan = wiring::plan(ground, &wanted)?;
+    Ok(Wires { plan, wanted, chosen: named.is_some() || record.chosen })
 }
 
 impl Wires {
-    pub(super) fn apply(&self, ground: &Ground) -> Result<Vec<Step>, Failure> {
-        match self.chosen || !self.plan.clients.is_empty() {
-            true => wiring::apply(ground, &self.plan),
-            false => Ok(Vec::new()),
+    pub(super) fn apply(&mut self, ground: &Ground) -> Result<Vec<Step>, Failure> {
+        if !self.chosen && self.wanted.clients.is_empty() {
+            return Ok(Vec::new());
         }
+        let (plan, done) = wiring::wire(ground, &self.wanted)?;
+        self.plan = plan;
+        Ok(done)
     }
 
     /// What will be written, before it is.
@@ -100,10 +104,10 @@ impl Wires {
     }
 }
 
-pub(super) fn note(done: &mut Done, wires: &Wires, wired: Vec<Step>) {
+pub(super) fn note(done: &mut Done, ground: &Ground, wires: &Wires, wired: Vec<Step>) {
     done.clients = wires.plan.clients.clone();
-    done.chained = wires.plan.hooks.as_ref().map_or(0, |hooks| hooks.chained());
-    done.nobody_to_wire = !wires.chosen && wires.plan.clients.is_empty();
+    done.chained = wires.plan.hooks.as_ref().map_or(0, |hooks| hooks.chained(ground));
+    done.nobody_to_wire = !wires.chosen && wires.wanted.clients.is_empty();
     done.wiring = wired;
 }
 
@@ -130,17 +134,29 @@ fn step_words(step: &Step, colour: bool) -> String {
         State::Same => ("as it is", Paint::Green, None),
         State::Removed => ("removed", Paint::Yellow, None),
         State::Cleaned => ("cleaned", Paint::Yellow, None),
+        State::Moved { .. } => ("moved", Paint::Yellow, None),
         State::Kept { why } => ("kept", Paint::Yellow, Some(why)),
         State::Failed { why } => ("left", Paint::Red, Some(why)),
     };
     let client = step.client.map_or(String::new(), |client| format!("{} ", client.name()));
     let tail = match (more, step.door, &step.state) {
         (Some(why), ..) => shown(why),
+        (None, _, State::Moved { to }) => moved_words(&step.file, to),
         (None, Door::Git, State::Removed) => "core.hooksPath is as it was".to_owned(),
         (None, ..) => format!("{client}{}", what(step)),
     };
     // Padded before it is painted: colours have no width.
     format!("{} {file}: {tail}", paint(&format!("{word:<8}"), tint, colour))
+}
+
+/// A hook of the user's that was in Baton's folder.
+fn moved_words(file: &str, to: &str) -> String {
+    let name = |path: &str| Path::new(path).file_name().map(|name| name.to_owned());
+    let why = match name(file) == name(to) {
+        true => "it is yours, and is called from there",
+        false => "you changed what Baton wrote; your copy is kept, and not called",
+    };
+    format!("to {}: {why}", shown(to))
 }
 
 pub(super) fn did_something(done: &Done) -> bool {
@@ -172,13 +188,18 @@ pub(super) fn next(done: &Done) -> String {
             _ => writeln!(text, "  {command}"),
         };
     };
-    let shared =
-        |step: &&Step| step.state.changes() && !matches!(step.door, Door::Git | Door::Ignored);
-    let ignored = |step: &Step| step.door == Door::Ignored && step.state != State::Removed;
-    let personal = done.wiring.iter().any(|step| ignored(step) && step.state != State::Cleaned);
+    let gone = |step: &Step| matches!(step.state, State::Removed | State::Cleaned);
+    let ignored = |step: &&Step| step.door == Door::Ignored;
+    let personal = done.wiring.iter().filter(ignored).any(|step| !gone(step));
+    // What was for one person alone is new to git as a whole.
+    let unveiled = done.wiring.iter().filter(ignored).any(gone);
+    let shared = |step: &&Step| {
+        let files = !matches!(step.door, Door::Git | Door::Ignored) && !gone(step);
+        files && (step.state.changes() || (unveiled && step.state == State::Same))
+    };
     let mut add: Vec<String> = Vec::new();
     if done.in_git && !personal {
-        if done.made && done.config == Config::Written {
+        if (done.made && done.config == Config::Written) || unveiled {
             add.push(baton_engine::config::FILE_NAME.to_owned());
         }
         // One by one: beside them may lie what is the user's alone.
@@ -222,7 +243,11 @@ pub(super) fn problem(steps: &[Step]) -> Option<Problem> {
             _ => None,
         })
         .collect();
-    let (first, _) = failed.first()?;
+    let (first, why) = failed.first()?;
+    let next = match why.as_str() {
+        wiring::TRACKED => "baton init --team".to_owned(),
+        _ => format!("put {} right, then baton init", shown(&first.file)),
+    };
     let list: Vec<String> =
         failed.iter().map(|(step, why)| format!("{}: {}", shown(&step.file), shown(why))).collect();
     let files: Vec<&Step> = failed.iter().map(|(step, _)| *step).collect();
@@ -230,7 +255,7 @@ pub(super) fn problem(steps: &[Step]) -> Option<Problem> {
         exit: 1,
         code: "not_wired",
         message: format!("left as it is, and so not guarded: {}", list.join("; ")),
-        next: format!("put {} right, then baton init", shown(&first.file)),
+        next,
         details: serde_json::json!({ "files": files }),
     })
 }
@@ -283,7 +308,7 @@ pub(super) fn remove(common: &Common, yes: bool) -> Outcome {
             return Err(declined("baton status"));
         }
     }
-    let wiring = wiring::apply(&ground, &plan)?;
+    let wiring = wiring::unwire(&ground)?;
     let broken = problem(&wiring);
     desk::answer(common.json, &Removed { wiring }, |removed, colour| {
         let lines = removed.wiring.iter().map(|step| format!("{}\n", step_words(step, colour)));

@@ -324,6 +324,7 @@ const WRITERS: &[(&str, &str)] = &[
     ("cp --parents a/b dir", "copy dir/some, !"),
     ("rsync -an src/ dst/", ""),
     ("chmod +x a.sh", "change a.sh"),
+    ("chmod -x a.sh", "change a.sh"),
     ("chown -R me d", "change d/some, !"),
     ("ed -s a", "change a, !"),
     ("yq -i '.a=1' x.yml", "change x.yml"),
