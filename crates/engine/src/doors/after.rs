@@ -6,7 +6,7 @@
 //! nobody holds is this agent's only where it is alone. Ignored files are nobody's.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_core::breach::{self, Door};
@@ -16,17 +16,18 @@ use baton_core::denials::{self, Refused};
 use baton_core::id::SessionId;
 use baton_core::refusal::Held;
 use baton_core::resource::Resource;
-use baton_core::shell;
+use baton_core::shell::{self, Deeds};
 
 use super::activity::{self, Activity, Deed, Line};
 use super::committed;
 use super::edit::{self, Change, Target, edit};
-use super::reads;
+use super::{reads, whereabouts};
 use crate::checking;
 use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::interfaces;
+use crate::resources::meant_path;
 use crate::workspace::Workspace;
 
 /// More changed files than this are a checkout or a build, and are not claimed one by one.
@@ -52,7 +53,7 @@ pub struct Compared {
     pub in_the_middle: Vec<(String, String)>,
 }
 
-/// Compares the tree after a command.
+/// Compares the trees that a command was about, after it.
 pub fn after(
     workspace: &mut Workspace,
     actor: &Actor,
@@ -62,8 +63,40 @@ pub fn after(
     failed: bool,
 ) -> Result<Compared, Failure> {
     let deeds = shell::read(line);
+    let mut compared = after_here(workspace, actor, cwd, &deeds, call, failed)?;
+    for root in whereabouts::other_trees(&workspace.place, cwd, &deeds) {
+        let there = workspace.within(&root, actor, |workspace, actor| {
+            after_here(workspace, actor, cwd, &deeds, call, failed)
+        })?;
+        compared.add(there);
+    }
+    Ok(compared)
+}
+
+impl Compared {
+    fn add(&mut self, there: Self) {
+        self.breached.extend(there.breached);
+        for (mine, theirs) in [(&mut self.taken, there.taken), (&mut self.kept, there.kept)] {
+            match (mine, theirs) {
+                (Some(mine), Some(theirs)) => mine.add(theirs),
+                (mine, Some(theirs)) => *mine = Some(theirs),
+                (_, None) => {}
+            }
+        }
+        self.in_the_middle.extend(there.in_the_middle);
+    }
+}
+
+fn after_here(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    deeds: &Deeds,
+    call: &str,
+    failed: bool,
+) -> Result<Compared, Failure> {
     let mut compared = Compared::default();
-    let written: Vec<String> = super::shell::targets(&deeds)
+    let written: Vec<String> = super::shell::targets(deeds)
         .into_iter()
         .filter(|target| !target.pattern)
         .map(|target| target.path)
@@ -273,13 +306,53 @@ fn in_the_middle(
     Ok(named)
 }
 
-/// The session has edited these: others can tell whose the change is.
-pub fn edited(workspace: &Workspace, actor: &Actor, cwd: &Path, targets: &[Target]) {
+/// The session has edited these: others can tell whose the change is, and who builds on them is
+/// told.
+pub fn edited(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+) -> Result<(), Failure> {
+    let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
+    for root in edited_here(workspace, actor, cwd, &paths)? {
+        workspace.within(&root, actor, |workspace, actor| {
+            edited_here(workspace, actor, cwd, &paths).map(drop)
+        })?;
+    }
+    Ok(())
+}
+
+/// What of it lies in this tree; answers with other trees that it lies in.
+fn edited_here(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    paths: &[String],
+) -> Result<Vec<PathBuf>, Failure> {
+    let elsewhere = reads::remember(workspace, actor, cwd, paths);
     let activity = Activity::here(&workspace.place, &workspace.tree, actor);
-    for target in targets {
-        let found = crate::resources::literal(&workspace.place, cwd, target.path.as_ref());
-        for resource in found.unwrap_or_default() {
+    for path in paths {
+        for resource in meant_path(&workspace.place, cwd, path).here {
             activity.edited(&resource.to_string());
         }
     }
+    interfaces::edited(workspace, actor, cwd, paths)?;
+    Ok(elsewhere)
+}
+
+/// The session has read these.
+pub fn read(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    paths: &[String],
+) -> Result<(), Failure> {
+    for root in reads::remember(workspace, actor, cwd, paths) {
+        workspace.within(&root, actor, |workspace, actor| {
+            reads::remember(workspace, actor, cwd, paths);
+            Ok(())
+        })?;
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@
 //! are traces: without one nothing is said, and nothing is ever granted or refused by them alone.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::context::Actor;
 use baton_core::id::SessionId;
@@ -17,8 +17,8 @@ use super::traces::Trace;
 use crate::conflicts::Changes;
 use crate::failure::Failure;
 use crate::listing::{self, What};
-use crate::place::Place;
-use crate::resources::{literal, path_on_disk};
+use crate::place::{Place, TreeKind};
+use crate::resources::{Meant, meant_path, path_on_disk};
 use crate::workspace::Workspace;
 
 /// Larger files are not read for this.
@@ -46,13 +46,22 @@ pub struct Stale {
     pub known: Option<String>,
 }
 
-/// The session has read these, or has just written them: it knows them as they are now.
-pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[String]) {
-    let Some(session) = &actor.session else { return };
+/// The session has read these, or has just written them: it knows them as they are now. Answers
+/// with the roots of other trees that some of them lie in, where this is to be done too.
+pub fn remember(
+    workspace: &Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    paths: &[String],
+) -> Vec<PathBuf> {
+    let Some(session) = &actor.session else { return Vec::new() };
     let trace = marks_of(&workspace.place, session);
     let texts = Texts::of_sessions(&workspace.place);
+    let mut all = Meant::default();
     for path in paths {
-        let resources = literal(&workspace.place, cwd, path.as_ref()).unwrap_or_default();
+        let mut meant = meant_path(&workspace.place, cwd, path);
+        let resources = std::mem::take(&mut meant.here);
+        all.add(meant);
         let marked = resources.iter().filter_map(|one| marked(&workspace.place.root, one));
         for Marked { path, mark, bytes } in marked {
             trace.add(&format!("{mark} {path}"));
@@ -61,6 +70,7 @@ pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[Strin
             }
         }
     }
+    all.elsewhere
 }
 
 /// Which of these have changed since the session knew them.
@@ -208,8 +218,15 @@ fn newest_mark(trace: &Trace, path: &str) -> Option<String> {
     trace.tails().find_map(|read| last_mark(&read, path).map(str::to_owned))
 }
 
+/// A file of the same name in another tree is another file: each tree has marks of its own.
 fn marks_of(place: &Place, session: &SessionId) -> Trace {
-    Trace::of_session(place, session, "reads")
+    match &place.tree_kind {
+        TreeKind::Main | TreeKind::Plain => Trace::of_session(place, session, "reads"),
+        TreeKind::Linked { name } => {
+            let tree = mark(name.as_bytes());
+            Trace::of_session(place, session, &format!("reads-{tree}"))
+        }
+    }
 }
 
 #[cfg(test)]
