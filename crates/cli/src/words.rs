@@ -348,6 +348,9 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
         Refusal::NotHeld { resource } => {
             (format!("{} is not held", shown(resource)), "baton claims, to see what is")
         }
+        Refusal::OfSubagent { resource, agent } => {
+            (of_subagent(resource, agent), "wait until it stops: what it holds passes to you then")
+        }
         Refusal::UnknownClaim { claim } => {
             (format!("no claim \"{}\" here", shown(claim)), "baton claims, to see what there is")
         }
@@ -446,6 +449,11 @@ pub(crate) fn held_sentence(held: &Held) -> String {
         Some(reason) => format!("{verb}{until}, because: {}", quoted(reason)),
         None => format!("{verb}{until}"),
     }
+}
+
+fn of_subagent(resource: &str, agent: &str) -> String {
+    let (what, who) = (shown(resource), shown(agent));
+    format!("{what} is held by your subagent {who}, which may be writing it now")
 }
 
 /// The resource as a word that a shell takes as one.

@@ -67,6 +67,8 @@ mod notes;
 #[cfg(test)]
 mod once;
 #[cfg(test)]
+mod other_trees;
+#[cfg(test)]
 mod person;
 #[cfg(test)]
 mod policy;

@@ -100,7 +100,10 @@ fn what_no_person_approved_is_not_committed_and_stands_in_the_journal() {
     let said = ann.shell("after", "python3 write.py");
     assert!(said.out.contains("legal/a.md is for a person to approve"), "{said:?}");
     let journal = scratch.baton(&["journal"]).ok().out;
-    assert!(journal.contains("legal/a.md by its shell, which is for a person to approve"), "{journal}");
+    assert!(
+        journal.contains("legal/a.md by its shell, which is for a person to approve"),
+        "{journal}"
+    );
     let said = commits(&scratch, &["legal/a.md"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.err.contains("committing legal/a.md is for a person to decide"), "{said:?}");
@@ -126,5 +129,8 @@ fn a_yes_at_the_client_counts_at_every_later_door() {
     // A file that nobody asked about is none of it.
     let input = json!({ "file_path": ann.file("legal/b.md"), "content": "new\n" });
     ann.tool("after", "Write", &input).ok();
-    assert_eq!(ann.write("legal/b.md", "x").json()["hookSpecificOutput"]["permissionDecision"], "ask");
+    assert_eq!(
+        ann.write("legal/b.md", "x").json()["hookSpecificOutput"]["permissionDecision"],
+        "ask"
+    );
 }

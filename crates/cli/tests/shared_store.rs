@@ -184,6 +184,7 @@ fn calls_and_subagents_on_a_shared_store() {
     scratch.acts(&ann, &["session", "agent-stop", "one"]).ok();
     scratch.acts(&ann, &["claim", "src/a.rs", "--agent", "two"]).ok();
     scratch.acts(&ann, &["session", "call", "end"]).ok();
+    scratch.acts(&ann, &["session", "agent-stop", "two"]).ok();
     scratch.acts(&ann, &["release", "--all"]).ok();
     scratch.acts(&bob, &["claim", "src/a.rs"]).ok();
     scratch.baton(&["journal", "verify"]).ok();

@@ -104,6 +104,8 @@ pub enum Refusal {
     StaleToken { given: Token, current: Option<Token> },
     #[error("{resource} is not held by this session")]
     NotHeld { resource: String },
+    #[error("{resource} is held by the subagent {agent}")]
+    OfSubagent { resource: String, agent: String },
     #[error("claim {claim} is not known")]
     UnknownClaim { claim: String },
     #[error("operation id {operation} belongs to another request")]
@@ -225,6 +227,7 @@ impl Refusal {
             Self::Untrusted { .. } => "untrusted",
             Self::StaleToken { .. } => "stale_token",
             Self::NotHeld { .. } => "not_held",
+            Self::OfSubagent { .. } => "of_subagent",
             Self::UnknownClaim { .. } => "unknown_claim",
             Self::OperationTaken { .. } => "operation_taken",
             Self::Empty => "empty",

@@ -88,7 +88,13 @@ impl Told {
             Act::Release { who, text } => self.release(who, text),
             Act::ReleaseAll { who } => {
                 if self.is_there(who) {
-                    let gone = self.own(who);
+                    let mut gone = self.own(who);
+                    let kept = |claim: &Claim| {
+                        !who.contains('/')
+                            && claim.hold.holder.agent.is_some()
+                            && naive::is_live(claim, &self.world)
+                    };
+                    gone.retain(|claim| !kept(claim));
                     self.world.let_go(who, &Which::All, None).unwrap();
                     self.forget(&gone);
                 }
@@ -355,9 +361,25 @@ impl Told {
     fn release(&mut self, who: &'static str, text: &'static str) {
         let own = self.own(who);
         let there = self.is_there(who);
-        let named = Things::of(&[resource(text)]);
+        let wanted = resource(text);
+        let named = Things::of(std::slice::from_ref(&wanted));
+        let names = |held: &Resource| match &wanted {
+            Resource::Path(_) => wanted.covers(held),
+            Resource::Name { .. } => wanted.overlaps(held),
+        };
+        // A session does not let go of what one of its subagents is at work on.
+        let at_work = !who.contains('/')
+            && own.iter().any(|claim| {
+                claim.hold.holder.agent.is_some()
+                    && naive::is_live(claim, &self.world)
+                    && claim.hold.resources.iter().any(names)
+            });
         let answer = self.world.release(who, [text]);
         if !there {
+            return;
+        }
+        if at_work {
+            assert!(answer.is_err(), "{text} is a subagent's, yet {answer:?}");
             return;
         }
         let exact = |claim: &Claim| claim.hold.resources.contains(&resource(text));

@@ -70,6 +70,19 @@ fn a_wait_of_a_subagent_ends_with_it() {
 }
 
 #[test]
+fn a_session_does_not_let_go_of_what_a_subagent_is_at_work_on() {
+    let mut world = World::with(["ann"]);
+    world.claim("ann/one", ["a"]).granted();
+    world.claim("ann", ["b"]).granted();
+    let refused = world.release("ann", ["a"]).unwrap_err();
+    assert!(matches!(refused, Refusal::OfSubagent { agent, .. } if agent == "one"));
+    world.release("ann", ["b"]).unwrap();
+    stop(&mut world, "ann", "one").unwrap();
+    world.release("ann", ["a"]).unwrap();
+    world.audit();
+}
+
+#[test]
 fn news_reaches_the_subagent_it_is_for_or_its_session_after_it() {
     let mut world = World::with(["ann", "bob"]);
     world.claim("ann/one", ["a"]).granted();

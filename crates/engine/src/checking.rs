@@ -3,7 +3,7 @@
 //! Owns what surrounds the rule: which paths are ours to judge, and a look at whoever is in the way
 //! before "no" is said, so that a dead holder never denies an edit. Takes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::check::{self, Because, Checked, Finding, Verdict};
 use baton_core::context::{Actor, Life, Observed};
@@ -20,7 +20,7 @@ use crate::api;
 use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
 use crate::place::identity;
-use crate::resources::named;
+use crate::resources::{Meant, meant};
 use crate::sighting::{clear_the_way, foreign_locks, life_of, of_claims};
 use crate::workspace::Workspace;
 
@@ -37,6 +37,9 @@ pub struct Verdicts {
     /// A sign of life is due.
     #[serde(skip)]
     pub due: bool,
+    /// Roots of other trees that are meant too, and are not judged here.
+    #[serde(skip)]
+    pub elsewhere: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,18 +49,37 @@ pub struct NotClaimable {
     pub because: Because,
 }
 
+/// Judges each path in the tree it lies in.
 pub fn check(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     wanted: &api::Check,
 ) -> Result<Verdicts, Failure> {
-    let mut resources = Vec::new();
+    let mut verdicts = check_here(workspace, actor, cwd, wanted)?;
+    for root in std::mem::take(&mut verdicts.elsewhere) {
+        let there =
+            |workspace: &mut Workspace, actor: &Actor| check_here(workspace, actor, cwd, wanted);
+        let there = workspace.within(&root, actor, there)?;
+        verdicts.verdict = verdicts.verdict.max(there.verdict);
+        verdicts.findings.extend(there.findings);
+    }
+    Ok(verdicts)
+}
+
+/// Judges what lies in this tree; other trees that are meant are only named.
+pub(crate) fn check_here(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    wanted: &api::Check,
+) -> Result<Verdicts, Failure> {
+    let mut all = Meant::default();
     let mut not_claimable = Vec::new();
     for path in &wanted.paths {
-        let (verdict, because) = match named(&workspace.place, cwd, std::slice::from_ref(path)) {
+        let (verdict, because) = match meant(&workspace.place, cwd, path) {
             Ok(found) => {
-                resources.extend(found);
+                all.add(found);
                 continue;
             }
             // An edit outside the workspace is none of our business; one of git's folder is.
@@ -69,6 +91,7 @@ pub fn check(
         };
         not_claimable.push(NotClaimable { path: path.clone(), verdict, because });
     }
+    let Meant { here: resources, elsewhere } = all;
     let checked = match resources.is_empty() {
         true => Checked {
             verdict: Verdict::Allow,
@@ -85,6 +108,7 @@ pub fn check(
         not_claimable,
         notices: checked.notices,
         due: checked.due,
+        elsewhere,
     })
 }
 

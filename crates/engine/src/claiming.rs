@@ -28,7 +28,7 @@ use crate::api;
 use crate::denying;
 use crate::failure::Failure;
 use crate::process::Identity;
-use crate::resources::named;
+use crate::resources::{named, named_apart};
 use crate::sessions::SeatState;
 use crate::sighting::{
     clear_the_way, foreign_locks, identity_of, in_the_way, left_by, life_of, of_claims,
@@ -88,7 +88,25 @@ fn take_until(
     operation: Option<&str>,
     wait: Wait<'_>,
 ) -> Result<Granted, Failure> {
-    let resources = named(&workspace.place, cwd, &wanted.resources)?;
+    let (resources, apart) = named_apart(&workspace.place, cwd, &wanted.resources)?;
+    let taking = |workspace: &mut Workspace, actor: &Actor| {
+        take_here(workspace, actor, resources, wanted, operation, wait)
+    };
+    match apart {
+        // What lies in another tree is held there: its files are the ones that are looked at.
+        Some(root) => workspace.within(&root, actor, taking),
+        None => taking(workspace, actor),
+    }
+}
+
+fn take_here(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    resources: Vec<Resource>,
+    wanted: &api::Claim,
+    operation: Option<&str>,
+    wait: Wait<'_>,
+) -> Result<Granted, Failure> {
     let mut request = Request {
         mode: if wanted.shared { Mode::Shared } else { Mode::Exclusive },
         scope: if wanted.tree { Scope::Tree } else { Scope::Workspace },

@@ -7,12 +7,12 @@
 //! those.
 
 use baton_core::context::{Actor, Observed, Proof};
-use baton_core::denials;
 use baton_core::notices::Notice;
 use baton_core::refusal::Refusal;
 use baton_core::roles::{self, Deed};
 use baton_core::sessions::{self as rules, Active, Alias, Life, Session, client_alias};
 use baton_core::view::{View, get};
+use baton_core::{denials, launches};
 
 use crate::api;
 use crate::denying;
@@ -38,11 +38,14 @@ pub mod reads;
 pub mod served;
 pub mod shell;
 pub mod stop;
+mod sweeping;
 mod targets;
 pub(crate) mod texts;
 mod traces;
 pub mod turn;
+mod whereabouts;
 
+pub use own_tree::fitting;
 use traces::Trace;
 
 /// The longest mark of a probe.
@@ -56,6 +59,9 @@ pub struct Visitor<'a> {
     pub id: &'a str,
     /// A subagent of it.
     pub agent: Option<&'a str>,
+    /// The folder it is in lies in this tree, so this is where it works; otherwise only what it
+    /// acts on does.
+    pub is_here: bool,
     /// It says that it goes on with an earlier talk.
     pub continues: bool,
     /// `BATON_SESSION` of the client's process.
@@ -91,11 +97,19 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     }
     let key = client_alias(visitor.client, visitor.id);
     if let Some(session) = known(workspace, &key)? {
-        if let Some(agent) = visitor.agent.filter(|_| session.tree != workspace.tree) {
+        let moved = visitor.is_here && session.tree != workspace.tree;
+        if let Some(agent) = visitor.agent.filter(|_| moved) {
             return admit_alone(workspace, visitor, agent, &session, actor);
         }
         actor.session = Some(session.session);
         actor.proof = Proof::Alias(key);
+        if moved {
+            // It went to another tree, or its client made one for it after its first word.
+            let tree = workspace.tree.clone();
+            workspace.decide(&actor, Observed::default(), |view, context| {
+                launches::settle(view, &tree, context)
+            })?;
+        }
         let has_role = of_agent || session.role.is_some();
         return Ok(Admitted { actor, begun: None, has_role });
     }

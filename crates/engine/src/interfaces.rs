@@ -28,7 +28,7 @@ use crate::doors::texts::Texts;
 use crate::failure::Failure;
 use crate::git::{Git, Landed, Oid};
 use crate::policy;
-use crate::resources::{literal, path_on_disk};
+use crate::resources::{literal, meant_path, path_on_disk};
 use crate::sighting::bury;
 use crate::workspace::{Retry, Workspace};
 use crate::{sessions, sighting};
@@ -218,7 +218,7 @@ fn text_here(workspace: &Workspace, path: &Resource) -> Option<String> {
     Some(String::from_utf8_lossy(&std::fs::read(&file).ok()?).into_owned())
 }
 
-/// The actor has just changed these, as a client spells them.
+/// The actor has just changed these, as a client spells them; what lies in this tree is looked at.
 pub fn edited(
     workspace: &mut Workspace,
     actor: &Actor,
@@ -226,8 +226,8 @@ pub fn edited(
     paths: &[String],
 ) -> Result<(), Failure> {
     let place = &workspace.place;
-    let found = paths.iter().filter_map(|path| literal(place, cwd, path.as_ref()).ok());
-    let files: Vec<Resource> = found.flatten().collect();
+    let files: Vec<Resource> =
+        paths.iter().flat_map(|path| meant_path(place, cwd, path).here).collect();
     look(workspace, actor, &files)
 }
 

@@ -11,32 +11,92 @@ use baton_core::resource::Resource;
 
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::place::identity::{self, Kind, Located, resolve};
+use crate::place::identity::{Kind, Located, resolve};
 
-/// Resources named by words typed in `cwd`.
+/// A resource, and the root of the tree it lies in, which need not be the acting one.
+type Lying = (PathBuf, Resource);
+
+/// What a word means: resources of the acting tree, and other trees that it is about too.
+#[derive(Debug, Default)]
+pub(crate) struct Meant {
+    pub(crate) here: Vec<Resource>,
+    pub(crate) elsewhere: Vec<PathBuf>,
+}
+
+impl Meant {
+    fn of(place: &Place, lying: Vec<Lying>) -> Self {
+        let mut meant = Self::default();
+        for (root, resource) in lying {
+            if root == place.root {
+                meant.here.push(resource);
+            } else if !meant.elsewhere.contains(&root) {
+                meant.elsewhere.push(root);
+            }
+        }
+        meant
+    }
+
+    /// Other trees are those of both.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.here.extend(other.here);
+        for root in other.elsewhere {
+            if !self.elsewhere.contains(&root) {
+                self.elsewhere.push(root);
+            }
+        }
+    }
+}
+
+/// Resources named by words typed in `cwd`, whatever trees they lie in.
 pub fn named(place: &Place, cwd: &Path, words: &[String]) -> Result<Vec<Resource>, Failure> {
     let mut resources = Vec::with_capacity(words.len());
     for word in words {
-        resources.extend(one(place, cwd, word)?);
+        resources.extend(one(place, cwd, word)?.into_iter().map(|(_, resource)| resource));
     }
     Ok(resources)
 }
 
-fn one(place: &Place, cwd: &Path, word: &str) -> Result<Vec<Resource>, Failure> {
+/// As `named`, and the root of the one other tree that all of them lie in, if there is one.
+pub(crate) fn named_apart(
+    place: &Place,
+    cwd: &Path,
+    words: &[String],
+) -> Result<(Vec<Resource>, Option<PathBuf>), Failure> {
+    let mut lying = Vec::with_capacity(words.len());
+    for word in words {
+        lying.extend(one(place, cwd, word)?);
+    }
+    let first = lying.first().map(|(root, _)| root.clone()).filter(|root| *root != place.root);
+    let apart = first.filter(|first| lying.iter().all(|(root, _)| root == first));
+    Ok((lying.into_iter().map(|(_, resource)| resource).collect(), apart))
+}
+
+/// What one word means, tree by tree.
+pub(crate) fn meant(place: &Place, cwd: &Path, word: &str) -> Result<Meant, Failure> {
+    Ok(Meant::of(place, one(place, cwd, word)?))
+}
+
+/// What a path means, tree by tree; nothing where it is none of ours.
+pub(crate) fn meant_path(place: &Place, cwd: &Path, path: &str) -> Meant {
+    let lying = lying(place, cwd, path.as_ref());
+    lying.map(|lying| Meant::of(place, lying)).unwrap_or_default()
+}
+
+fn one(place: &Place, cwd: &Path, word: &str) -> Result<Vec<Lying>, Failure> {
     if let Some(path) = word.strip_prefix("path:") {
-        return literal(place, cwd, OsStr::new(path));
+        return lying(place, cwd, OsStr::new(path));
     }
     if let Some(pattern) = word.strip_prefix("glob:") {
-        return glob(place, cwd, pattern).map(|resource| vec![resource]);
+        return glob(place, cwd, pattern).map(|lying| vec![lying]);
     }
     let special = word.starts_with('@') || word.contains(['*', '?', '[', ']', '{', '}', '\\']);
     if special && !exists(cwd, word) {
         return match word.starts_with('@') {
-            true => parsed(word, word).map(|resource| vec![resource]),
-            false => glob(place, cwd, word).map(|resource| vec![resource]),
+            true => parsed(word, word).map(|resource| vec![(place.root.clone(), resource)]),
+            false => glob(place, cwd, word).map(|lying| vec![lying]),
         };
     }
-    literal(place, cwd, OsStr::new(word))
+    lying(place, cwd, OsStr::new(word))
 }
 
 fn exists(cwd: &Path, word: &str) -> bool {
@@ -45,8 +105,17 @@ fn exists(cwd: &Path, word: &str) -> bool {
 
 /// A path taken as it is: from git, from a hook, or forced with `path:`.
 pub fn literal(place: &Place, cwd: &Path, path: &OsStr) -> Result<Vec<Resource>, Failure> {
+    Ok(lying(place, cwd, path)?.into_iter().map(|(_, resource)| resource).collect())
+}
+
+fn lying(place: &Place, cwd: &Path, path: &OsStr) -> Result<Vec<Lying>, Failure> {
     let located = resolve(place, cwd, path)?;
-    located.iter().map(resource_of).collect()
+    let mut lying = Vec::with_capacity(located.len());
+    for one in located {
+        let resource = resource_of(&one)?;
+        lying.push((one.tree_root, resource));
+    }
+    Ok(lying)
 }
 
 fn resource_of(located: &Located) -> Result<Resource, Failure> {
@@ -58,13 +127,13 @@ fn resource_of(located: &Located) -> Result<Resource, Failure> {
 }
 
 /// A pattern means what it would mean to the shell in `cwd`, whatever the workspace's root is.
-fn glob(place: &Place, cwd: &Path, pattern: &str) -> Result<Resource, Failure> {
+fn glob(place: &Place, cwd: &Path, pattern: &str) -> Result<Lying, Failure> {
     // What stands before the first special letter is a folder like any other.
     let plain = |segment: &&str| !segment.contains(['*', '?', '[', ']', '{', '}', '\\']);
     let last = pattern.rfind('/').map_or(0, |at| at + 1);
     let folders = pattern[..last].split_inclusive('/').take_while(plain).map(str::len).sum();
     let (folder, pattern) = pattern.split_at(folders);
-    let here = relative(place, &cwd.join(folder))?;
+    let (root, here) = relative(place, &cwd.join(folder))?;
     let escaped: String = here
         .chars()
         .flat_map(|c| {
@@ -76,7 +145,7 @@ fn glob(place: &Place, cwd: &Path, pattern: &str) -> Result<Resource, Failure> {
         "" => pattern.to_owned(),
         folder => format!("{folder}/{pattern}"),
     };
-    parsed(&format!("glob:{full}"), pattern)
+    parsed(&format!("glob:{full}"), pattern).map(|resource| (root, resource))
 }
 
 fn parsed(text: &str, typed: &str) -> Result<Resource, Failure> {
@@ -84,13 +153,11 @@ fn parsed(text: &str, typed: &str) -> Result<Resource, Failure> {
         .map_err(|source| Refusal::BadResource { text: typed.to_owned(), source }.into())
 }
 
-/// Where a folder lies in this tree; empty at the root.
-fn relative(place: &Place, folder: &Path) -> Result<String, Failure> {
+/// The tree of a folder, and where it lies in that; empty at the root.
+fn relative(place: &Place, folder: &Path) -> Result<(PathBuf, String), Failure> {
     let located = resolve(place, folder, OsStr::new("."))?.into_iter().next();
-    match located.filter(|located| located.tree_root == place.root) {
-        Some(located) => Ok(located.path),
-        None => Err(identity::Error::Outside { given: folder.display().to_string() }.into()),
-    }
+    let here = located.map(|located| (located.tree_root, located.path));
+    Ok(here.unwrap_or_else(|| (place.root.clone(), String::new())))
 }
 
 /// The files a resource may stand for on disk, as paths below `root`: only literals and folders

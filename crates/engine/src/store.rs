@@ -87,6 +87,9 @@ pub trait Store: std::fmt::Debug + Send {
     /// looks twice, answers and ends. A store may look anew all the same.
     fn stay_at_this_moment(&mut self) {}
 
+    /// The next look sees what is then: for whoever compares the store's clock with another.
+    fn leave_this_moment(&mut self) {}
+
     /// Waits at most `patience` for its turn, then refuses with `Error::Busy`.
     fn begin(&mut self, patience: Duration) -> Result<Box<dyn Transaction + '_>, Error>;
 

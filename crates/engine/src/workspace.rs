@@ -78,6 +78,24 @@ impl Workspace {
         Ok(Self { place, machine, tree, store, patience: PATIENCE, denied: None })
     }
 
+    /// Acts in another tree of this workspace, known by its root, and comes back.
+    pub fn within<T>(
+        &mut self,
+        root: &Path,
+        actor: &Actor,
+        act: impl FnOnce(&mut Self, &Actor) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let place = Place::find(root)?;
+        let tree = TreeId(place.tree_id()?.as_str().to_owned());
+        let actor = Actor { tree: Some(tree.clone()), ..actor.clone() };
+        let place = std::mem::replace(&mut self.place, place);
+        let tree = std::mem::replace(&mut self.tree, tree);
+        let came = act(self, &actor);
+        self.place = place;
+        self.tree = tree;
+        came
+    }
+
     /// Reads with a rule that changes nothing.
     pub fn look<T>(
         &mut self,

@@ -5,6 +5,7 @@
 //! what goes wrong on our side lets the act pass, and says so where the model can read it.
 
 use std::mem::ManuallyDrop;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -16,11 +17,11 @@ use baton_core::time::Span;
 use baton_core::trees;
 use baton_engine::doors::after::Ran;
 use baton_engine::doors::edit::{Judged, Target, edit};
-use baton_engine::doors::{self, Admitted, Visitor, after, asking, list, reads, shell, stop, turn};
+use baton_engine::doors::{self, Admitted, Visitor, after, asking, list, shell, stop, turn};
 use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, denying, interfaces, place, priming, sandbox, sessions, starting};
+use baton_engine::{api, denying, place, priming, sandbox, sessions, starting};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -152,11 +153,12 @@ fn serve(
     if payload.event == Event::Other {
         return Ok(Answer::Silent);
     }
-    let workspace = match desk::open(&payload.cwd) {
-        Ok(workspace) => workspace,
-        Err(Failure::Place(place::Error::NotInitialised { .. })) => {
-            return Ok(not_set_up(payload));
-        }
+    let (workspace, is_here) = match desk::open(&payload.cwd) {
+        Ok(workspace) => (workspace, true),
+        Err(Failure::Place(place::Error::NotInitialised { .. })) => match open_elsewhere(payload) {
+            Some(workspace) => (workspace, false),
+            None => return Ok(not_set_up(payload)),
+        },
         Err(failure) => return Err(failure.into()),
     };
     let workspace = kept.insert(ManuallyDrop::new(workspace));
@@ -167,10 +169,12 @@ fn serve(
         workspace.store.stay_at_this_moment();
     }
     let hints = desk::hints(common);
+    let agent = payload.agent.as_deref().map(doors::fitting);
     let visitor = Visitor {
         client: payload.client.name(),
         id: &payload.session,
-        agent: payload.agent.as_deref(),
+        agent: agent.as_deref(),
+        is_here,
         continues: matches!(payload.event, Event::SessionStart { continues: true }),
         credential: hints.environment.as_deref(),
         role: None,
@@ -190,6 +194,25 @@ fn serve(
             Ok(door.heard(&actor, answer))
         }
     }
+}
+
+/// The client stands outside, in a folder its agent went to: what it acts on, or the project it was
+/// started in, may be in a workspace all the same.
+fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
+    let targets: Vec<&str> = match &payload.event {
+        Event::Before(tool) | Event::After { tool, .. } => match tool {
+            Tool::Edit(targets) | Tool::Patch { targets, .. } => {
+                targets.iter().map(|target| target.path.as_str()).collect()
+            }
+            Tool::Read(paths) => paths.iter().map(String::as_str).collect(),
+            Tool::Shell(_) | Tool::Other => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let project = std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
+    let targets = targets.into_iter().map(|path| payload.cwd.join(path));
+    let mut folders = targets.chain(project).filter(|path| path.is_absolute());
+    folders.find_map(|folder| desk::open(&folder).ok())
 }
 
 /// A folder that nobody set up is none of our business; a clone of a project that uses Baton is,
@@ -241,13 +264,10 @@ impl Door<'_> {
             Event::Before(Tool::Edit(targets)) => self.before_edit(actor, targets),
             Event::Before(Tool::Patch { why, targets }) => self.before_patch(actor, why, targets),
             Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, .. } => {
-                let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
-                reads::wrote(self.workspace, actor, &self.payload.cwd, targets);
-                after::edited(self.workspace, actor, &self.payload.cwd, targets);
+                after::edited(self.workspace, actor, &self.payload.cwd, targets)?;
                 if self.payload.client.asks_its_user() {
                     asking::edited(self.workspace, actor, &self.payload.cwd, targets)?;
                 }
-                interfaces::edited(self.workspace, actor, &self.payload.cwd, &paths)?;
                 Ok(Answer::Silent)
             }
             Event::Before(Tool::Shell(line)) => self.before_line(actor, line),
@@ -255,7 +275,7 @@ impl Door<'_> {
                 self.after_line(actor, line, *failed)
             }
             Event::After { tool: Tool::Read(paths), .. } => {
-                reads::remember(self.workspace, actor, &self.payload.cwd, paths);
+                after::read(self.workspace, actor, &self.payload.cwd, paths)?;
                 Ok(Answer::Silent)
             }
             Event::Prompt => {
@@ -355,7 +375,8 @@ impl Door<'_> {
             Verdict::Deny | Verdict::Ask => Answer::Deny(words::line_denial(&judged)),
             Verdict::Allow | Verdict::Warn => {
                 let edits = judged.edits.as_ref().map(words::remarks).unwrap_or_default();
-                context(&format!("{edits}\n{}", words::told(&judged.notices)))
+                let saved = words::saved(&judged.saved);
+                context(&format!("{saved}{edits}\n{}", words::told(&judged.notices)))
             }
         })
     }

@@ -4,16 +4,18 @@
 //! other agents stand in quotes, escaped, and never at the start of a line (S20).
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use baton_core::check::{Because, Finding, Verdict};
+use baton_core::id::SessionId;
 use baton_core::roles;
 use baton_core::shell::danger::Verb;
 use baton_engine::checking::NotClaimable;
 use baton_engine::doors::after::Compared;
 use baton_engine::doors::edit::Judged;
 use baton_engine::doors::reads::Stale;
-use baton_engine::doors::shell::{self, Stopped};
+use baton_engine::doors::shell::{self, Saved, Stopped};
 use baton_engine::doors::stop::Left;
 use baton_engine::doors::turn::Turn;
 
@@ -34,7 +36,7 @@ pub(crate) fn denial(judged: &Judged) -> String {
     let mut text = String::new();
     let stopped = judged.findings.iter().filter(|one| one.verdict >= Verdict::Ask);
     for finding in stopped.clone().take(FINDINGS_MAX) {
-        let _ = writeln!(text, "Baton: {}", stopped_sentence(finding));
+        let _ = writeln!(text, "Baton: {}", stopped_sentence(finding, judged.me.as_ref()));
     }
     let more = stopped.count().saturating_sub(FINDINGS_MAX);
     if more > 0 {
@@ -84,14 +86,49 @@ pub(crate) fn denial(judged: &Judged) -> String {
             shown(&path.to_string())
         );
     }
+    text.push_str(&other_trees(judged));
     text.push_str(&news(judged));
     text.trim_end().to_owned()
 }
 
-fn stopped_sentence(finding: &Finding) -> String {
+/// Paths are said as they are in their tree: whoever edits in another one is told which.
+fn other_trees(judged: &Judged) -> String {
+    let tree = |root: &PathBuf| {
+        let root = shown(&root.display().to_string());
+        format!("Baton: this is about files in another working tree, {root}.\n")
+    };
+    judged.elsewhere.iter().map(tree).collect()
+}
+
+/// Work of others that was saved before a command that overwrites it.
+pub(crate) fn saved(saved: &[Saved]) -> String {
+    let mut text = String::new();
+    for one in saved.iter().take(FINDINGS_MAX) {
+        let whose = match &one.name {
+            Some(name) => format!("of {}, who is gone,", shown(name)),
+            None => "in that tree, which are not yours,".to_owned(),
+        };
+        let reference = shown(&one.reference);
+        let _ = writeln!(
+            text,
+            "Baton: uncommitted changes {whose} were saved first, as {reference}. Bring them back \
+             if they are needed: baton rescue list."
+        );
+    }
+    text
+}
+
+fn stopped_sentence(finding: &Finding, me: Option<&SessionId>) -> String {
     let path = finding.resource.to_string();
     let (what, given) = (shown(&path), word(&path));
     match (finding.because, finding.held.first()) {
+        (Because::Held, Some(held)) if me == Some(&held.holder.session) => format!(
+            "{}, which works for the same agent as you. Nothing was changed; do not go around \
+             this. Leave the file to it and do the rest of your work; it is free when that \
+             subagent has stopped. If you cannot go on without it, say so in your answer to the \
+             agent that started you.",
+            held_sentence(held)
+        ),
         (Because::Held, Some(held)) if held.interface.is_some() => format!(
             "{}. Nothing was changed; do not go around this. You can: {}.",
             held_sentence(held),
@@ -172,7 +209,7 @@ pub(crate) fn remarks(judged: &Judged) -> String {
             changed_sentence(stale)
         );
     }
-    if let Some(granted) = &judged.granted {
+    for granted in &judged.granted {
         for name in &granted.interfaces {
             let _ = writeln!(
                 text,
@@ -263,6 +300,9 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
         let line = shown(&stopped.danger.argv.join(" "));
         let why = danger_sentence(stopped, judged.on_target.as_deref());
         let _ = match stopped.danger.verb {
+            Verb::RemovesTree => {
+                writeln!(text, "Baton: this removes `{line}`, and was not run: {why}")
+            }
             Verb::DeletesBaton => {
                 writeln!(text, "Baton: this writes in `{line}`, and was not run: {why}")
             }
@@ -285,29 +325,32 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
 }
 
 fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
-    let others = match stopped.others.as_slice() {
-        [] => "others".to_owned(),
-        names => {
-            let mut said: Vec<String> =
-                names.iter().take(FINDINGS_MAX).map(|name| shown(name)).collect();
-            if names.len() > FINDINGS_MAX {
-                said.push(format!("{} more", names.len() - FINDINGS_MAX));
-            }
-            said.join(", ")
-        }
+    let names = stopped.others.iter().map(|name| shown(name));
+    let away = stopped.away.iter();
+    let away = away.map(|name| format!("{} (ended, but its claims wait for it)", shown(name)));
+    let mut said: Vec<String> = names.chain(away).collect();
+    let count = said.len();
+    if count > FINDINGS_MAX {
+        said.truncate(FINDINGS_MAX);
+        said.push(format!("{} more", count - FINDINGS_MAX));
+    }
+    let others = if said.is_empty() { "others".to_owned() } else { said.join(", ") };
+    let work = if count == 1 { "works" } else { "work" };
+    let tree = match &stopped.tree {
+        Some(root) => format!("the tree {}", shown(&root.display().to_string())),
+        None => "this tree".to_owned(),
     };
-    let work = if stopped.others.len() == 1 { "works" } else { "work" };
     match stopped.danger.verb {
         Verb::Stash => format!(
             "git has one stash for all working trees, and {others} would find or lose work in it. \
              Commit what is yours instead: baton commit -m \"wip: …\"."
         ),
         Verb::ResetHard | Verb::Clean | Verb::DiscardAll => format!(
-            "{others} {work} in this tree, and uncommitted edits would be gone. To undo your \
+            "{others} {work} in {tree}, and uncommitted edits would be gone. To undo your \
              own edits, restore your own files by name: git restore FILE."
         ),
         Verb::SwitchTree => format!(
-            "{others} {work} in this tree, and it would change under their hands. Work in a tree \
+            "{others} {work} in {tree}, and it would change under their hands. Work in a tree \
              of your own (baton worktree new), bring this one up to date with baton sync --pull, \
              or take the whole tree first: baton claim @git/tree --wait 10m."
         ),
@@ -322,10 +365,14 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                 shown(branch)
             ),
             None => format!(
-                "{others} {work} in this tree with the same index, and it may take what was staged \
+                "{others} {work} in {tree} with the same index, and it may take what was staged \
                  there. Commit exactly your files: baton commit -m \"…\" FILE…"
             ),
         },
+        Verb::RemovesTree => format!(
+            "{others} {work} in {tree}, and it would be gone. Leave it to them; a tree that nobody \
+             works in any more is removed with baton worktree remove, which saves what is in it."
+        ),
         Verb::ForcePush => {
             "it can erase what others pushed. Land your branch instead: baton land.".to_owned()
         }

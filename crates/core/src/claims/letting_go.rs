@@ -120,8 +120,22 @@ pub fn release(
     token: Option<Token>,
     context: &Context,
 ) -> Result<(Vec<Event>, Released), Refusal> {
-    let Own { caller, policy, claims } = own_claims(view, which, context)?;
+    let Own { caller, policy, mut claims } = own_claims(view, which, context)?;
     fence(&claims, token)?;
+    let at_work = |claim: &Claim| {
+        let agent = claim.hold.holder.agent.as_ref().filter(|_| claim.is_live(context));
+        agent.filter(|_| context.actor.agent.is_none()).cloned()
+    };
+    // A shell does not tell which subagent uses it: a session that lets go of what one of them is
+    // at work on would let its siblings in. It has those when they have stopped.
+    if let Which::Resources(_) = which
+        && let Some((claim, agent)) = claims.iter().find_map(|one| Some((one, at_work(one)?)))
+    {
+        let resource = claim.hold.resources.iter().find(|held| which.names(held));
+        let resource = resource.map(Resource::to_string).unwrap_or_default();
+        return Err(Refusal::OfSubagent { resource, agent });
+    }
+    claims.retain(|claim| at_work(claim).is_none());
     let mut events = Vec::new();
     let (mut released, mut zones) = (Vec::new(), Vec::new());
     for claim in &claims {

@@ -35,7 +35,8 @@ pub struct Danger {
     pub verb: Verb,
     /// The words as far as they are known, to be shown.
     pub argv: Vec<String>,
-    /// Where it would run.
+    /// Where it takes effect: the folder it runs in, or what it writes. Unknown where that may be
+    /// anywhere.
     pub folder: Place,
 }
 
@@ -62,6 +63,8 @@ pub enum Verb {
     NoVerify,
     /// Sets where hooks lie, for good.
     ConfigHooks,
+    /// A whole working tree goes: found by whoever knows the trees, not by words.
+    RemovesTree,
     /// Writes into `.git` or `.baton`.
     DeletesBaton,
     /// Does what only a person may do, or pretends to be one.
@@ -86,6 +89,7 @@ impl Verb {
             Self::PlainCommit | Self::NamedCommit => "git commit",
             Self::NoVerify => "git without its hooks",
             Self::ConfigHooks => "other hooks for git",
+            Self::RemovesTree => "the removal of a working tree",
             Self::DeletesBaton => "a write into .git or .baton",
             Self::ActsAsPerson => "an act as a person",
             Self::ActsAsSession => "an act as another session",
@@ -100,6 +104,7 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
     for command in &deeds.commands {
         let mut verbs = Vec::new();
         judge(command, &mut verbs);
+        let mut folder = takes_effect_in(command);
         // A program that nobody knows may start these: poetry run git stash.
         if verbs.is_empty() && !is_known(command.name()) {
             let starts = |word: &Argument| matches!(word.program(), "git" | "baton");
@@ -107,6 +112,7 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
             if let Some(argv) = later.and_then(|at| command.argv.get(at + 1..)) {
                 let inner = Command { argv: argv.to_vec(), ..command.clone() };
                 judge(&inner, &mut verbs);
+                folder = takes_effect_in(&inner);
             }
         }
         if kills_unknown(command) && deeds.commands.iter().any(|one| mentions(one, "baton")) {
@@ -114,15 +120,32 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
         }
         verbs.sort_unstable();
         verbs.dedup();
-        let (argv, folder) = (command.words(), &command.folder);
+        let argv = command.words();
         let danger = |verb| Danger { verb, argv: argv.clone(), folder: folder.clone() };
         dangers.extend(verbs.into_iter().map(danger));
     }
     for write in deeds.writes.iter().filter(|write| is_inside(write)) {
         let argv = vec![shown(&write.place)];
-        dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder: Place::here() });
+        dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder: write.place.clone() });
     }
     dangers
+}
+
+/// The folder that a command is about. What turns git elsewhere, or holds for every repository, may
+/// be about any.
+fn takes_effect_in(command: &Command) -> Place {
+    let turned = |(name, _): &(String, Argument)| name.starts_with("GIT_");
+    let lasting = matches!(command.name(), "export" | "declare" | "typeset" | "readonly");
+    if lasting || command.assigned.iter().any(turned) {
+        return Place::Unknown;
+    }
+    match git::read(command) {
+        Some(call) if call.verb == "config" && call.options().has(&["--global", "--system"]) => {
+            Place::Unknown
+        }
+        Some(call) => call.folder,
+        None => command.folder.clone(),
+    }
 }
 
 /// Programs for which `git` is just a word.

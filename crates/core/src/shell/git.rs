@@ -203,7 +203,7 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
         },
         "apply" => apply(walker, &inner, &options, input),
         "stash" if matches!(first(&options), "list" | "show") => {}
-        "worktree" if matches!(first(&options), "list" | "prune" | "lock" | "unlock") => {}
+        "worktree" => worktree(walker, &inner, &options),
         "bisect" if matches!(first(&options), "log" | "view") => {}
         "submodule" if matches!(first(&options), "status" | "summary") => {}
         _ => {
@@ -236,6 +236,23 @@ fn moved(walker: &mut Walker, command: &Command, options: &Options) {
     let Some((target, sources)) = options.operands.split_last() else { return };
     walker.writes_all(command, sources, How::MoveFrom, true);
     walker.writes_all(command, std::slice::from_ref(target), How::MoveTo, true);
+}
+
+/// A tree that is removed or moved goes from where it is, with all that is in it.
+fn worktree(walker: &mut Walker, command: &Command, options: &Options) {
+    let tree = options.operands.get(1..2).unwrap_or_default();
+    match first(options) {
+        "list" | "prune" | "lock" | "unlock" => {}
+        "remove" => walker.writes_all(command, tree, How::Delete, true),
+        "move" => {
+            walker.writes_all(command, tree, How::MoveFrom, true);
+            walker.opaque();
+        }
+        _ => {
+            walker.writes(Place::Unknown, How::Change, true);
+            walker.opaque();
+        }
+    }
 }
 
 /// `checkout` of paths; a name alone may be a branch, and then anything changes.

@@ -6,7 +6,7 @@
 //! is not this agent's. Where somebody works who tells nobody when it writes, nobody is accused and
 //! nothing is claimed. Ignored files are nobody's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_core::breach::{self, Door};
@@ -22,12 +22,13 @@ use super::changes::{self, Changed, Sorted, Unseen};
 use super::committed;
 use super::edit::{self, Change, Target, edit};
 use super::held::{self, Before};
-use super::reads;
+use super::{reads, whereabouts};
 use crate::checking;
 use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::interfaces;
+use crate::resources::{Meant, meant_path};
 use crate::sessions::SeatState;
 use crate::workspace::Workspace;
 
@@ -92,7 +93,24 @@ pub struct Lost {
     pub saved: Option<String>,
 }
 
-/// Compares the tree after a command, and after what runs in the background.
+impl Compared {
+    /// With what was found in another tree.
+    fn add(&mut self, there: Self) {
+        self.breached.extend(there.breached);
+        self.lost.extend(there.lost);
+        self.unknown.extend(there.unknown);
+        for (mine, theirs) in [(&mut self.taken, there.taken), (&mut self.kept, there.kept)] {
+            match (mine, theirs) {
+                (Some(mine), Some(theirs)) => mine.add(theirs),
+                (mine, Some(theirs)) => *mine = Some(theirs),
+                (_, None) => {}
+            }
+        }
+        self.in_the_middle.extend(there.in_the_middle);
+    }
+}
+
+/// Compares the trees that a command was about, after it, and after what runs in the background.
 pub fn after(
     workspace: &mut Workspace,
     actor: &Actor,
@@ -100,15 +118,40 @@ pub fn after(
     ran: Ran<'_>,
 ) -> Result<Compared, Failure> {
     let mut deeds = shell::read(ran.line);
-    let mut compared = Compared::default();
     let quiet = deeds.harmless && deeds.writes.is_empty();
     let written = super::targets::aims(&workspace.place, cwd, &mut deeds).files;
-    let paths: Vec<String> = written.iter().map(|target| target.path.clone()).collect();
-    reads::remember(workspace, actor, cwd, &shown(&deeds));
-    compared.undone = reads::wrote(workspace, actor, cwd, &written);
-    note_undone(workspace, actor, &compared.undone);
-    edited(workspace, actor, cwd, &written);
-    interfaces::edited(workspace, actor, cwd, &paths)?;
+    read(workspace, actor, cwd, &shown(&deeds))?;
+    let undone = edited(workspace, actor, cwd, &written)?;
+    note_undone(workspace, actor, &undone);
+    let others = whereabouts::other_trees(&workspace.place, cwd, &deeds);
+    let about = About { deeds: &deeds, quiet, ran, here: true };
+    let mut compared = Compared { undone, ..after_here(workspace, actor, &about)? };
+    for root in others {
+        let about = About { here: false, ..about };
+        let there = |workspace: &mut Workspace, actor: &Actor| after_here(workspace, actor, &about);
+        compared.add(workspace.within(&root, actor, there)?);
+    }
+    Ok(compared)
+}
+
+/// A command, and one of the trees it was about.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    deeds: &'a Deeds,
+    /// It surely wrote nothing.
+    quiet: bool,
+    ran: Ran<'a>,
+    /// The tree in which it began: only there was anything looked at before.
+    here: bool,
+}
+
+fn after_here(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    about: &About<'_>,
+) -> Result<Compared, Failure> {
+    let About { deeds, quiet, ran, here } = *about;
+    let mut compared = Compared::default();
     let Some(me) = Who::acting(actor) else { return Ok(compared) };
     if quiet && !held::any_behind(&workspace.place, &me) {
         return Ok(compared);
@@ -123,10 +166,10 @@ pub fn after(
     if workspace.place.git.is_none() {
         return Ok(compared);
     }
-    if ran.failed && !deeds.harmless && !is_answered_by_us(&deeds) {
+    if here && ran.failed && !deeds.harmless && !is_answered_by_us(deeds) {
         compared.in_the_middle = in_the_middle(workspace, &me, &lines)?;
     }
-    let before = held::before(&workspace.place, &me, Some(ran.call));
+    let before = here.then(|| held::before(&workspace.place, &me, Some(ran.call))).flatten();
     // Without a look before, there is the clock.
     let since = || activity::window(&lines, &me, ran.call);
     let before = before.or_else(|| since().map(Before::unseen));
@@ -134,7 +177,9 @@ pub fn after(
         compare(workspace, actor, &me, lines, &before, &mut compared)?;
         look_at_commits(workspace, actor, ran.call, &before, &mut compared)?;
     }
-    held::look_again(workspace, actor, behind.then_some(ran.call));
+    if here {
+        held::look_again(workspace, actor, behind.then_some(ran.call));
+    }
     Ok(compared)
 }
 
@@ -389,13 +434,56 @@ fn in_the_middle(
     Ok(named)
 }
 
-/// The session has edited these: others can tell whose the change is.
-pub fn edited(workspace: &Workspace, actor: &Actor, cwd: &Path, targets: &[Target]) {
-    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
-    for target in targets {
-        let found = crate::resources::literal(&workspace.place, cwd, target.path.as_ref());
-        for resource in found.unwrap_or_default() {
-            activity.edited(&resource.to_string());
-        }
+/// The session has edited these: others can tell whose the change is, and who builds on them is
+/// told. Answers with what it took back of others' lines.
+pub fn edited(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+) -> Result<Vec<(Resource, usize)>, Failure> {
+    let mut undone = Vec::new();
+    for root in edited_here(workspace, actor, cwd, targets, &mut undone)? {
+        workspace.within(&root, actor, |workspace, actor| {
+            edited_here(workspace, actor, cwd, targets, &mut undone).map(drop)
+        })?;
     }
+    Ok(undone)
+}
+
+/// What of it lies in this tree; answers with other trees that it lies in.
+fn edited_here(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+    undone: &mut Vec<(Resource, usize)>,
+) -> Result<Vec<PathBuf>, Failure> {
+    undone.extend(reads::wrote(workspace, actor, cwd, targets));
+    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let mut all = Meant::default();
+    for target in targets {
+        let meant = meant_path(&workspace.place, cwd, &target.path);
+        meant.here.iter().for_each(|resource| activity.edited(&resource.to_string()));
+        all.add(meant);
+    }
+    let paths: Vec<String> = targets.iter().map(|one| one.path.clone()).collect();
+    interfaces::edited(workspace, actor, cwd, &paths)?;
+    Ok(all.elsewhere)
+}
+
+/// The session has read these.
+pub fn read(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    paths: &[String],
+) -> Result<(), Failure> {
+    for root in reads::remember(workspace, actor, cwd, paths) {
+        workspace.within(&root, actor, |workspace, actor| {
+            reads::remember(workspace, actor, cwd, paths);
+            Ok(())
+        })?;
+    }
+    Ok(())
 }

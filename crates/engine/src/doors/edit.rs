@@ -4,13 +4,14 @@
 //! changed since the file was read, and only then the claim. A path that is held already costs one
 //! look and writes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::check::{Because, Finding, Verdict};
 use baton_core::claim::Mode;
 use baton_core::claims::Granted;
 use baton_core::context::Actor;
 use baton_core::denials::{self, Deed, Refused, Thing, Why};
+use baton_core::id::SessionId;
 use baton_core::notices::Notice;
 use baton_core::resource::Resource;
 use baton_core::zones::Rule;
@@ -22,7 +23,7 @@ use crate::claiming;
 use crate::conflicts::undo::lines_taken_back;
 use crate::denying;
 use crate::failure::Failure;
-use crate::resources::{literal, path_on_disk};
+use crate::resources::{meant_path, path_on_disk};
 use crate::sighting::in_the_way;
 use crate::workspace::Workspace;
 use crate::{api, doors};
@@ -62,8 +63,12 @@ pub struct Judged {
     pub verdict: Verdict,
     pub findings: Vec<Finding>,
     pub not_claimable: Vec<NotClaimable>,
-    /// What the edit holds from now on.
-    pub granted: Option<Granted>,
+    /// Who asked: of what a subagent holds its siblings are told otherwise than others.
+    pub me: Option<SessionId>,
+    /// Roots of other trees that some of it lies in, where it is judged and held.
+    pub elsewhere: Vec<PathBuf>,
+    /// What the edit holds from now on, tree by tree.
+    pub granted: Vec<Granted>,
     /// Files that others changed since this session read them.
     pub stale: Vec<Stale>,
     /// Those of them that would be overwritten as a whole: the verdict is "no" for them.
@@ -93,12 +98,14 @@ impl Target {
 }
 
 impl Judged {
-    fn of(verdicts: Verdicts) -> Self {
+    fn of(verdicts: Verdicts, actor: &Actor) -> Self {
         Self {
             verdict: verdicts.verdict,
             findings: verdicts.findings,
             not_claimable: verdicts.not_claimable,
-            granted: None,
+            me: actor.session.clone(),
+            elsewhere: verdicts.elsewhere,
+            granted: Vec::new(),
             stale: Vec::new(),
             overwritten: Vec::new(),
             undone: Vec::new(),
@@ -121,6 +128,20 @@ impl Judged {
             self.notices = doors::alive(workspace, actor)?;
         }
         Ok(())
+    }
+
+    /// With what was judged in another tree. What no claim can be about was told of here.
+    pub(super) fn add(&mut self, there: Self) {
+        self.verdict = self.verdict.max(there.verdict);
+        self.findings.extend(there.findings);
+        self.granted.extend(there.granted);
+        self.stale.extend(there.stale);
+        self.overwritten.extend(there.overwritten);
+        self.undone.extend(there.undone);
+        self.asked.extend(there.asked);
+        self.not_appended.extend(there.not_appended);
+        self.notices.extend(there.notices);
+        self.elsewhere.extend(there.elsewhere);
     }
 
     fn resources(&self) -> Vec<Resource> {
@@ -167,51 +188,84 @@ pub fn edit(
     Ok(judged)
 }
 
-/// As `edit`; whoever asks writes down what is refused.
+/// As `edit`; whoever asks writes down what is refused. Each target is judged and claimed in the
+/// tree it lies in, and nothing is claimed anywhere unless all of it may be.
 pub(super) fn judge(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     targets: &[Target],
 ) -> Result<Judged, Failure> {
-    let mut judged = look(workspace, actor, cwd, targets)?;
-    decide(workspace, actor, cwd, targets, &mut judged)?;
+    judge_after(workspace, actor, cwd, targets, |_, _, _| Ok(()))
+}
+
+/// As `judge`; of the verdict in each tree `settle` may make something else, before the changes
+/// themselves are looked at.
+pub(super) fn judge_after(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    targets: &[Target],
+    settle: impl Fn(&mut Workspace, &Actor, &mut Judged) -> Result<(), Failure>,
+) -> Result<Judged, Failure> {
+    let mut judged = look(workspace, actor, cwd, targets, &settle)?;
+    let mut apart = Vec::new();
+    for root in judged.elsewhere.clone() {
+        let there = workspace.within(&root, actor, |workspace, actor| {
+            let targets = within_tree(workspace, cwd, targets);
+            look(workspace, actor, cwd, &targets, &settle)
+        })?;
+        judged.verdict = judged.verdict.max(there.verdict);
+        apart.push((root, there));
+    }
+    let may_be = judged.verdict < Verdict::Ask;
+    match may_be {
+        true => take(workspace, actor, &mut judged)?,
+        false => judged.sign_of_life(workspace, actor)?,
+    }
+    for (root, mut there) in apart {
+        // This tree is one of those that are elsewhere from there.
+        there.elsewhere.clear();
+        if may_be && judged.verdict < Verdict::Ask {
+            let claims =
+                |workspace: &mut Workspace, actor: &Actor| take(workspace, actor, &mut there);
+            workspace.within(&root, actor, claims)?;
+        }
+        judged.add(there);
+    }
     Ok(judged)
 }
 
-/// The verdict on the paths alone.
-pub(super) fn look(
+/// Those that are not another tree as a whole: whether that may go is asked at the shell door.
+fn within_tree(workspace: &Workspace, cwd: &Path, targets: &[Target]) -> Vec<Target> {
+    let whole = |one: &Resource| matches!(one, Resource::Path(pattern) if pattern.text() == ".");
+    let is_tree = |target: &&Target| {
+        let here = || meant_path(&workspace.place, cwd, &target.path).here;
+        target.change == Change::Away && !target.pattern && here().iter().any(whole)
+    };
+    targets.iter().filter(|target| !is_tree(target)).cloned().collect()
+}
+
+/// The verdict on what lies in this tree. Takes nothing.
+fn look(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     targets: &[Target],
+    settle: impl Fn(&mut Workspace, &Actor, &mut Judged) -> Result<(), Failure>,
 ) -> Result<Judged, Failure> {
     let words: Vec<String> = targets.iter().map(Target::word).collect();
     let wanted = api::Check { paths: words, token: None };
-    Ok(Judged::of(checking::check(workspace, actor, cwd, &wanted)?))
-}
-
-/// What the changes themselves would do, and then the claim.
-pub(super) fn decide(
-    workspace: &mut Workspace,
-    actor: &Actor,
-    cwd: &Path,
-    targets: &[Target],
-    judged: &mut Judged,
-) -> Result<(), Failure> {
+    let verdicts = checking::check_here(workspace, actor, cwd, &wanted)?;
+    let mut judged = Judged::of(verdicts, actor);
+    settle(workspace, actor, &mut judged)?;
     if judged.verdict < Verdict::Ask {
-        look_at_changes(workspace, actor, cwd, targets, judged)?;
+        look_at_changes(workspace, actor, cwd, targets, &mut judged)?;
         if judged.goes_against_others() {
             judged.verdict = Verdict::Deny;
         }
     }
-    match judged.verdict {
-        Verdict::Ask | Verdict::Deny => judged.sign_of_life(workspace, actor),
-        Verdict::Allow | Verdict::Warn => {
-            reads::warned(workspace, actor, &judged.stale);
-            take(workspace, actor, judged)
-        }
-    }
+    Ok(judged)
 }
 
 fn thing(path: &Resource) -> Thing {
@@ -220,6 +274,7 @@ fn thing(path: &Resource) -> Thing {
 
 /// Claims what is not held yet; a sign of life when all of it is.
 fn take(workspace: &mut Workspace, actor: &Actor, judged: &mut Judged) -> Result<(), Failure> {
+    reads::warned(workspace, actor, &judged.stale);
     let free = |one: &Finding| !matches!(one.because, Because::Mine | Because::Unjudged);
     if !judged.findings.iter().any(free) {
         return judged.sign_of_life(workspace, actor);
@@ -229,7 +284,7 @@ fn take(workspace: &mut Workspace, actor: &Actor, judged: &mut Judged) -> Result
     match claiming::for_edit(workspace, actor, judged.resources(), mode) {
         Ok(granted) => {
             judged.notices.clone_from(&granted.notices);
-            judged.granted = Some(granted);
+            judged.granted.push(granted);
             Ok(())
         }
         Err(failure) => {
@@ -265,8 +320,7 @@ fn look_at_changes(
         return Ok(());
     }
     for target in literals {
-        let resources = literal(&workspace.place, cwd, target.path.as_ref()).unwrap_or_default();
-        for resource in resources {
+        for resource in meant_path(&workspace.place, cwd, &target.path).here {
             let stale = judged.stale.iter().find(|one| one.path == resource);
             let over = match target.change {
                 Change::Whole(_) => stale.is_some(),

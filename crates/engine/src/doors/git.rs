@@ -146,7 +146,10 @@ fn judged(
     }
     for finding in judge(workspace, &wanted)?.findings {
         match (finding.because, finding.verdict) {
-            (Because::Held | Because::Role | Because::NeedsPerson, Verdict::Deny | Verdict::Ask) => {
+            (
+                Because::Held | Because::Role | Because::NeedsPerson,
+                Verdict::Deny | Verdict::Ask,
+            ) => {
                 staged.denied.push(finding);
             }
             (Because::Held | Because::Role, _) => staged.warned.push(finding),

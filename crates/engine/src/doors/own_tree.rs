@@ -4,21 +4,35 @@
 //! of the tree lets the commands that it runs there be the same session, although they carry the
 //! credential of its parent.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use baton_core::context::{Actor, Proof};
 use baton_core::id::SessionId;
-use baton_core::sessions::client_alias;
+use baton_core::sessions::{TEXT_BYTES_MAX, client_alias};
 
 use super::Visitor;
 use crate::place::Place;
 use crate::workspace::Workspace;
 
 const MARK: &str = "baton-agent";
+/// What is kept of an id that is too long, for whoever reads it, and how much of its hash.
+const START_CHARS: usize = 23;
+const HASH_CHARS: usize = 40;
 
 /// The id under which a subagent with a tree of its own is known.
 pub(super) fn id_of(visitor: &Visitor<'_>, agent: &str) -> String {
-    format!("{}/{agent}", visitor.id)
+    fitting(&format!("{}/{agent}", visitor.id)).into_owned()
+}
+
+/// An id that is no longer than ids may be: of a longer one its beginning, and a hash of all of it.
+pub fn fitting(id: &str) -> Cow<'_, str> {
+    if id.len() <= TEXT_BYTES_MAX {
+        return Cow::Borrowed(id);
+    }
+    let hash = blake3::hash(id.as_bytes()).to_hex();
+    let start: String = id.chars().take_while(char::is_ascii).take(START_CHARS).collect();
+    Cow::Owned(format!("{start}~{}", &hash[..HASH_CHARS]))
 }
 
 /// Linked trees have a folder of their own; in the main one nobody is a subagent alone.

@@ -6,7 +6,7 @@
 //! more of it than before, but for its own change.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::context::Actor;
 use baton_core::id::SessionId;
@@ -22,8 +22,8 @@ use crate::conflicts::Changes;
 use crate::conflicts::undo::lines_taken_back;
 use crate::failure::Failure;
 use crate::listing::{self, What};
-use crate::place::Place;
-use crate::resources::{literal, path_on_disk};
+use crate::place::{Place, TreeKind};
+use crate::resources::{Meant, meant_path, path_on_disk};
 use crate::workspace::Workspace;
 
 /// Larger files are not read for this.
@@ -55,13 +55,22 @@ pub struct Stale {
     before: Known,
 }
 
-/// The session has read these, or has just written them: it knows them as they are now.
-pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[String]) {
-    let Some(session) = &actor.session else { return };
+/// The session has read these, or has just written them: it knows them as they are now. Answers
+/// with the roots of other trees that some of them lie in, where this is to be done too.
+pub fn remember(
+    workspace: &Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    paths: &[String],
+) -> Vec<PathBuf> {
+    let Some(session) = &actor.session else { return Vec::new() };
     let trace = marks_of(&workspace.place, session);
     let texts = Texts::of_sessions(&workspace.place);
+    let mut all = Meant::default();
     for path in paths {
-        let resources = literal(&workspace.place, cwd, path.as_ref()).unwrap_or_default();
+        let mut meant = meant_path(&workspace.place, cwd, path);
+        let resources = std::mem::take(&mut meant.here);
+        all.add(meant);
         let marked = resources.iter().filter_map(|one| marked(&workspace.place.root, one));
         for Marked { path, mark, bytes } in marked {
             trace.add(&format!("{} {path}", Known::now(&mark).text()));
@@ -70,6 +79,7 @@ pub fn remember(workspace: &Workspace, actor: &Actor, cwd: &Path, paths: &[Strin
             }
         }
     }
+    all.elsewhere
 }
 
 /// The session was told that others changed these, and goes on.
@@ -94,7 +104,7 @@ pub fn wrote(
     let trace = marks_of(&workspace.place, session);
     let mut undone = Vec::new();
     for target in targets {
-        let found = literal(&workspace.place, cwd, target.path.as_ref()).unwrap_or_default();
+        let found = meant_path(&workspace.place, cwd, &target.path).here;
         let unread = |resource: &Resource| {
             let known = newest_mark(&trace, literal_text(resource)?)?;
             known.there.is_some().then(|| (resource.clone(), known))
@@ -354,8 +364,15 @@ impl Known {
     }
 }
 
+/// A file of the same name in another tree is another file: each tree has marks of its own.
 fn marks_of(place: &Place, session: &SessionId) -> Trace {
-    Trace::of_session(place, session, "reads")
+    match &place.tree_kind {
+        TreeKind::Main | TreeKind::Plain => Trace::of_session(place, session, "reads"),
+        TreeKind::Linked { name } => {
+            let tree = mark(name.as_bytes());
+            Trace::of_session(place, session, &format!("reads-{tree}"))
+        }
+    }
 }
 
 #[cfg(test)]

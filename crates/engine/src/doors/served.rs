@@ -137,6 +137,8 @@ pub fn find_to_act(
             client,
             id,
             agent: None,
+            // A server stays where it was started, wherever its agent works.
+            is_here: false,
             agent_role: None,
             continues: false,
             credential: None,

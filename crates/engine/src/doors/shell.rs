@@ -4,7 +4,7 @@
 //! where others work in it, and is nobody's business where one is alone. Files that a line surely
 //! writes are judged as edits. What cannot be known from the line is compared afterwards.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::check::Verdict;
 use baton_core::context::Actor;
@@ -19,7 +19,10 @@ use super::activity::Activity;
 use super::committed;
 use super::edit;
 use super::held;
+pub use super::sweeping::Saved;
+use super::sweeping::{self, Risk};
 use super::targets;
+use super::whereabouts::{self, Whereabouts};
 use crate::denying;
 use crate::failure::Failure;
 use crate::git::Git;
@@ -36,8 +39,12 @@ pub const GIT_TREE: &str = "@git/tree";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
     pub danger: Danger,
-    /// Others in this tree, who would lose by it.
+    /// Others in the tree, who would lose by it.
     pub others: Vec<String>,
+    /// Sessions that ended and may come back to uncommitted work there.
+    pub away: Vec<String>,
+    /// The root of the tree, where that is not the one the line starts in.
+    pub tree: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +57,8 @@ pub struct Judged {
     pub on_target: Option<String>,
     /// What it surely writes, as edits.
     pub edits: Option<edit::Judged>,
+    /// Work of others that the line would destroy, and that was saved before.
+    pub saved: Vec<Saved>,
     /// It surely changes nothing.
     pub harmless: bool,
     pub notices: Vec<Notice>,
@@ -103,13 +112,7 @@ fn judge(
     let activity = Activity::here(&workspace.place, &workspace.tree, actor);
     let behind = behind || deeds.background;
     if aims.compared {
-        match behind {
-            true => activity.began_behind(call),
-            false => activity.began(call),
-        }
-        if let Some(me) = &actor.session {
-            committed::begins(&workspace.place, me, call);
-        }
+        begins(workspace, actor, call, behind);
     }
     let mut judged = Judged {
         verdict: Verdict::Allow,
@@ -117,10 +120,11 @@ fn judge(
         deploys: None,
         on_target: None,
         edits: None,
+        saved: Vec::new(),
         harmless: !aims.compared,
         notices: Vec::new(),
     };
-    look_at_dangers(workspace, actor, &deeds, &mut judged)?;
+    look_at_dangers(workspace, actor, cwd, &deeds, &mut judged)?;
     let writes = !aims.files.is_empty() || !aims.wide.is_empty();
     if judged.verdict < Verdict::Ask && writes {
         let edits = targets::judge(workspace, actor, cwd, &aims)?;
@@ -133,50 +137,52 @@ fn judge(
         _ if !aims.compared => {}
         // What does not run has no end that somebody would tell.
         Verdict::Ask | Verdict::Deny => activity.ended(call),
-        Verdict::Allow | Verdict::Warn => held::look(workspace, actor, call, behind),
+        Verdict::Allow | Verdict::Warn => {
+            held::look(workspace, actor, call, behind);
+            for root in whereabouts::other_trees(&workspace.place, cwd, &deeds) {
+                workspace.within(&root, actor, |workspace, actor| {
+                    begins(workspace, actor, call, behind);
+                    Ok(())
+                })?;
+            }
+        }
     }
     Ok(judged)
 }
 
+/// A command begins in this tree.
+fn begins(workspace: &Workspace, actor: &Actor, call: &str, behind: bool) {
+    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    match behind {
+        true => activity.began_behind(call),
+        false => activity.began(call),
+    }
+    if let Some(me) = &actor.session {
+        committed::begins(&workspace.place, me, call);
+    }
+}
+
+/// Each danger is one where it takes effect: in the tree it is about, and nowhere outside.
 fn look_at_dangers(
     workspace: &mut Workspace,
     actor: &Actor,
+    cwd: &Path,
     deeds: &Deeds,
     judged: &mut Judged,
 ) -> Result<(), Failure> {
-    let dangers = danger::of(deeds);
-    if !dangers.is_empty() {
-        let others = others(workspace, actor)?;
-        let has_tree = holds_tree(workspace, actor)?;
-        for danger in dangers {
-            let stops = match danger.verb {
-                Verb::ForcePush
-                | Verb::NoVerify
-                | Verb::ConfigHooks
-                | Verb::DeletesBaton
-                | Verb::ActsAsPerson
-                | Verb::ActsAsSession
-                | Verb::KillsBaton => true,
-                Verb::Push => false,
-                Verb::PlainCommit => {
-                    judged.on_target = guarded_branch(workspace)?;
-                    judged.on_target.is_some() || !others.is_empty()
+    let mut dangers = danger::of(deeds);
+    dangers.extend(whereabouts::removals(&workspace.place, cwd, deeds));
+    for danger in dangers {
+        match whereabouts::of(&workspace.place, cwd, &danger.folder) {
+            Whereabouts::Here => weigh(workspace, actor, danger, None, judged)?,
+            Whereabouts::Tree(root) => workspace.within(&root, actor, |workspace, actor| {
+                weigh(workspace, actor, danger, Some(&root), judged)
+            })?,
+            Whereabouts::Outside => {
+                let always = [Verb::ActsAsPerson, Verb::ActsAsSession, Verb::KillsBaton];
+                if always.contains(&danger.verb) {
+                    weigh(workspace, actor, danger, None, judged)?;
                 }
-                // Whose files they are is judged when git asks.
-                Verb::NamedCommit => {
-                    judged.on_target = guarded_branch(workspace)?;
-                    judged.on_target.is_some()
-                }
-                // One stack for all working trees: whoever pops next gets it.
-                Verb::Stash => !others.is_empty() || others_anywhere(workspace, actor)?,
-                Verb::ResetHard
-                | Verb::Clean
-                | Verb::DiscardAll
-                | Verb::SwitchTree
-                | Verb::AddAll => !others.is_empty() && !has_tree,
-            };
-            if stops {
-                judged.stopped.push(Stopped { danger, others: others.clone() });
             }
         }
     }
@@ -189,16 +195,60 @@ fn look_at_dangers(
     Ok(())
 }
 
-/// Names of the other live sessions in this tree.
-pub(super) fn others(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>, Failure> {
-    let tree = workspace.tree.0.clone();
-    let seats = sessions::list(workspace, false)?.sessions;
-    let here = seats.into_iter().filter(|seat| {
-        seat.tree == tree
-            && seat.state == SeatState::Live
-            && Some(&seat.session) != actor.session.as_ref()
-    });
-    Ok(here.map(|seat| seat.name).collect())
+/// Is it a danger to anybody in this tree? `root` names a tree the line does not start in.
+fn weigh(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    danger: Danger,
+    root: Option<&Path>,
+    judged: &mut Judged,
+) -> Result<(), Failure> {
+    let mut risk = Risk::default();
+    let stops = match danger.verb {
+        Verb::ForcePush
+        | Verb::NoVerify
+        | Verb::ConfigHooks
+        | Verb::DeletesBaton
+        | Verb::ActsAsPerson
+        | Verb::ActsAsSession
+        | Verb::KillsBaton => true,
+        Verb::Push => false,
+        // Whose files they are is judged when git asks.
+        Verb::NamedCommit => {
+            judged.on_target = guarded_branch(workspace)?;
+            judged.on_target.is_some()
+        }
+        Verb::PlainCommit => {
+            judged.on_target = guarded_branch(workspace)?;
+            risk.others = sweeping::others(workspace, actor)?;
+            judged.on_target.is_some() || !risk.is_none()
+        }
+        Verb::Stash
+        | Verb::ResetHard
+        | Verb::Clean
+        | Verb::DiscardAll
+        | Verb::SwitchTree
+        | Verb::AddAll
+        | Verb::RemovesTree => {
+            risk = sweeping::look(workspace, actor, root.is_some())?;
+            match danger.verb {
+                // One stack for all working trees: whoever pops next gets it.
+                Verb::Stash => !risk.is_none() || others_anywhere(workspace, actor)?,
+                Verb::RemovesTree => !risk.is_none(),
+                _ => !risk.is_none() && !holds_tree(workspace, actor)?,
+            }
+        }
+    };
+    let Risk { others, away, saved } = risk;
+    for one in saved {
+        if !judged.saved.contains(&one) {
+            judged.saved.push(one);
+        }
+    }
+    if stops {
+        judged.stopped.push(Stopped { danger, others, away, tree: root.map(Path::to_path_buf) });
+    }
+    Ok(())
 }
 
 fn others_anywhere(workspace: &mut Workspace, actor: &Actor) -> Result<bool, Failure> {

@@ -188,17 +188,17 @@ pub(super) fn judge(
     aims: &Aims,
 ) -> Result<edit::Judged, Failure> {
     let all: Vec<Target> = aims.files.iter().chain(&aims.wide).cloned().collect();
-    let mut judged = edit::look(workspace, actor, cwd, &all)?;
-    look_into_folders(workspace, actor, &mut judged)?;
-    if judged.verdict < Verdict::Ask {
-        judged.findings.retain(|one| is_file(&one.resource));
-        leave_ignored(workspace, &mut judged)?;
-        if judged.findings.len() > CLAIM_RESOURCES_MAX {
-            judged.findings.clear();
+    edit::judge_after(workspace, actor, cwd, &all, |workspace, actor, judged| {
+        look_into_folders(workspace, actor, judged)?;
+        if judged.verdict < Verdict::Ask {
+            judged.findings.retain(|one| is_file(&one.resource));
+            leave_ignored(workspace, judged)?;
+            if judged.findings.len() > CLAIM_RESOURCES_MAX {
+                judged.findings.clear();
+            }
         }
-    }
-    edit::decide(workspace, actor, cwd, &all, &mut judged)?;
-    Ok(judged)
+        Ok(())
+    })
 }
 
 fn is_file(resource: &Resource) -> bool {

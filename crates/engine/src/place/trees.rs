@@ -10,6 +10,26 @@ use super::{Place, TREE_FILE, TreeKind};
 pub(crate) type KnownTree = (String, PathBuf);
 
 impl Place {
+    /// The roots of all working trees that stand, used with Baton or not.
+    pub(crate) fn tree_roots(&self) -> Vec<PathBuf> {
+        let mut roots = vec![self.root.clone()];
+        let Some(git) = &self.git else { return roots };
+        let main = git.common_dir.parent().filter(|root| root.join(".git") == git.common_dir);
+        let linked = std::fs::read_dir(git.common_dir.join("worktrees")).into_iter().flatten();
+        let linked = linked.flatten().filter_map(|entry| {
+            let file = std::fs::read_to_string(entry.path().join("gitdir")).ok()?;
+            PathBuf::from(file.trim_end()).parent().map(PathBuf::from)
+        });
+        for root in main.map(PathBuf::from).into_iter().chain(linked) {
+            if let Ok(root) = root.canonicalize()
+                && !roots.contains(&root)
+            {
+                roots.push(root);
+            }
+        }
+        roots
+    }
+
     /// Every tree that has been used with Baton and still stands.
     pub fn trees(&self) -> Vec<KnownTree> {
         let mut trees: Vec<KnownTree> = Vec::new();

@@ -257,7 +257,9 @@ fn of_denial(told: &Told, denial: &Denial) -> Finding {
         (_, Why::Role) => &[Enforcer::Roles],
         (_, Why::AppendOnly) => &[Enforcer::Zones],
         (Deed::Edit, Why::ClaimFirst | Why::NeedsPerson) => &[Enforcer::EditDoor, Enforcer::Zones],
-        (Deed::Shell, Why::ClaimFirst | Why::NeedsPerson) => &[Enforcer::ShellDoor, Enforcer::Zones],
+        (Deed::Shell, Why::ClaimFirst | Why::NeedsPerson) => {
+            &[Enforcer::ShellDoor, Enforcer::Zones]
+        }
         (Deed::Shell, Why::ByHand) => &[Enforcer::ShellDoor, Enforcer::Deploy],
         (Deed::Edit | Deed::Claim, _) => &[Enforcer::EditDoor],
         (Deed::Shell, _) => &[Enforcer::ShellDoor],

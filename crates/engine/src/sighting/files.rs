@@ -5,6 +5,8 @@
 //! may be gone are saved under `refs/baton/rescue/` before anyone may overwrite them.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use baton_core::claim::Claim;
@@ -165,37 +167,65 @@ const FILE_TIME_STEP: Span = Span::seconds(2);
 /// The same where they count in fractions of a second.
 const FILE_TIME_FINE: Span = Span(10);
 
+/// The two clocks are looked at until there was no more than this between them, so often at most.
+const CLOCKS_APART: Span = Span(2);
+const CLOCK_LOOKS_MAX: usize = 4;
+
+fn wall_clock() -> Moment {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Moment(since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
+}
+
 impl FileClock {
+    /// Both clocks at one moment, or nearly so: on a busy machine much may pass between two looks,
+    /// and files would seem older than they are by that.
     pub(crate) fn now(workspace: &mut Workspace) -> Result<Self, Failure> {
+        workspace.store.leave_this_moment();
+        let (mut apart, mut clock) = Self::look(workspace)?;
+        for _ in 1..CLOCK_LOOKS_MAX {
+            if apart <= CLOCKS_APART {
+                break;
+            }
+            let (again, later) = Self::look(workspace)?;
+            if again < apart {
+                (apart, clock) = (again, later);
+            }
+        }
+        Ok(clock)
+    }
+
+    /// Both clocks, and how far apart the looks at them were at most.
+    fn look(workspace: &mut Workspace) -> Result<(Span, Self), Failure> {
+        let before = wall_clock();
         let store = workspace.store.snapshot()?.state().now;
-        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let wall = wall.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
-        Ok(Self { store, wall: Moment(wall) })
+        let wall = wall_clock();
+        Ok((wall.since(before), Self { store, wall }))
     }
 
     /// Was it written, made or removed after that moment, as exactly as the file system counts?
     pub(crate) fn touched_since(&self, path: &Path, moment: Moment) -> bool {
-        use std::os::unix::fs::MetadataExt;
         let Ok(metadata) = path.symlink_metadata() else {
             return true;
         };
-        let nanos = metadata.ctime_nsec().max(metadata.mtime_nsec());
-        let step = if nanos == 0 { FILE_TIME_STEP } else { FILE_TIME_FINE };
-        let time = |seconds: i64, nanos: i64| {
-            let millis = seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000);
-            Moment(u64::try_from(millis).unwrap_or(0))
-        };
-        let changed = time(metadata.ctime(), metadata.ctime_nsec());
-        let changed = changed.max(time(metadata.mtime(), metadata.mtime_nsec()));
+        let (changed, fine) = times(&metadata);
+        let step = if fine { FILE_TIME_FINE } else { FILE_TIME_STEP };
         self.store - self.wall.since(changed) + step >= moment
     }
 
-    /// When the file last changed, content or attributes.
+    /// When the file last changed, content or attributes, as exactly as its file system counts.
     fn changed_at(&self, path: &Path) -> Option<Moment> {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = path.symlink_metadata().ok()?;
-        let seconds = metadata.ctime().max(metadata.mtime());
-        let changed = Moment(u64::try_from(seconds).unwrap_or(0) * 1_000);
+        let (changed, _) = times(&path.symlink_metadata().ok()?);
         Some(self.store - self.wall.since(changed))
     }
+}
+
+/// When a file changed by the wall clock, and whether its file system counts fractions of a second.
+fn times(metadata: &Metadata) -> (Moment, bool) {
+    let time = |seconds: i64, nanos: i64| {
+        let millis = seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000);
+        Moment(u64::try_from(millis).unwrap_or(0))
+    };
+    let changed = time(metadata.ctime(), metadata.ctime_nsec());
+    let changed = changed.max(time(metadata.mtime(), metadata.mtime_nsec()));
+    (changed, metadata.ctime_nsec().max(metadata.mtime_nsec()) > 0)
 }

@@ -348,6 +348,10 @@ impl Store for Sqlite {
         self.stays = true;
     }
 
+    fn leave_this_moment(&mut self) {
+        self.go_on();
+    }
+
     fn begin(&mut self, patience: Duration) -> Result<Box<dyn Transaction + '_>, Error> {
         let (held, standing) = self.turn(patience)?;
         Ok(Box::new(Deciding { store: self, held: Some(held), standing }))

@@ -3,7 +3,7 @@
 //! A line is judged by all of its verbs; the order is that of the enum.
 
 use crate::shell::danger::{Verb, of};
-use crate::shell::read;
+use crate::shell::{Place, read};
 
 fn verbs(line: &str) -> Vec<Verb> {
     of(&read(line)).into_iter().map(|danger| danger.verb).collect()
@@ -236,4 +236,29 @@ fn what_only_looks_like_it() {
     );
     let danger = &of(&read("cd a && git -C b stash push x"))[0];
     assert_eq!(danger.argv.join(" "), "git -C b stash push x");
+}
+
+#[test]
+fn a_danger_is_one_where_it_takes_effect() {
+    let path = |text: &str| Place::Path(text.to_owned());
+    let places = [
+        ("git stash", path(".")),
+        ("cd a && git -C b stash", path("a/b")),
+        ("git -C /x reset --hard", path("/x")),
+        ("cd /x && git add -A", path("/x")),
+        ("cd ~/x && git clean -fd", Place::Home("x".to_owned())),
+        ("poetry run git -C /x stash", path("/x")),
+        ("rm -rf /x/.git", path("/x/.git")),
+        // These may be about any repository.
+        ("cd $(mktemp -d) && git add -A", Place::Unknown),
+        ("cd /x && git --git-dir=/y/.git reset --hard", Place::Unknown),
+        ("cd /x && GIT_DIR=/y/.git git reset --hard", Place::Unknown),
+        ("cd /x && export GIT_DIR=/y/.git", Place::Unknown),
+        ("cd /x && git config --global core.hooksPath z", Place::Unknown),
+    ];
+    for (line, folder) in places {
+        let dangers = of(&read(line));
+        assert!(!dangers.is_empty(), "{line}");
+        assert!(dangers.iter().all(|danger| danger.folder == folder), "{line}: {dangers:?}");
+    }
 }

@@ -1,0 +1,357 @@
+//! Which tree an act concerns: files, dangers and sessions in another working tree than the one
+//! that an agent stands in, and outside all of them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Said, Scratch};
+use crate::hooks::{denied, hook_with};
+
+/// A workspace with a second tree.
+fn with_tree() -> (Scratch, PathBuf) {
+    let scratch = Scratch::workspace();
+    let tree = scratch.folder.path().canonicalize().unwrap().join("side");
+    scratch.git(&["worktree", "add", "-q", "-b", "side", &shown(&tree)]);
+    (scratch, tree)
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// What a session says from a folder.
+struct Agent<'a> {
+    scratch: &'a Scratch,
+    id: &'a str,
+    cwd: PathBuf,
+    agent: Option<&'a str>,
+    project: Option<PathBuf>,
+}
+
+impl<'a> Agent<'a> {
+    fn new(scratch: &'a Scratch, id: &'a str, cwd: &Path) -> Self {
+        Self { scratch, id, cwd: cwd.to_owned(), agent: None, project: None }
+    }
+
+    fn tells(&self, mut payload: Value) -> Said {
+        payload["session_id"] = json!(self.id);
+        payload["cwd"] = json!(self.cwd);
+        if let Some(agent) = self.agent {
+            payload["agent_id"] = json!(agent);
+        }
+        let project = self.project.as_deref().map(shown).unwrap_or_default();
+        let set = [("CLAUDE_PROJECT_DIR", project.as_str())];
+        let set = if project.is_empty() { &set[..0] } else { &set };
+        hook_with(self.scratch, "claude", payload.to_string().as_bytes(), set)
+    }
+
+    fn event(&self, name: &str) -> Said {
+        self.tells(json!({ "hook_event_name": name, "source": "startup" }))
+    }
+
+    fn tool(&self, event: &str, name: &str, input: &Value) -> Said {
+        self.tells(json!({ "hook_event_name": event, "tool_name": name, "tool_input": input,
+            "tool_use_id": "c1", "tool_response": {} }))
+    }
+
+    /// Asks for an edit, and does it where it may be.
+    fn edit(&self, path: &Path, text: &str) -> Option<String> {
+        let input = json!({ "file_path": path, "content": text });
+        let why = denied(&self.tool("PreToolUse", "Write", &input));
+        if why.is_none() {
+            std::fs::write(path, text).unwrap();
+            self.tool("PostToolUse", "Write", &input);
+        }
+        why
+    }
+
+    fn line(&self, line: &str) -> Said {
+        self.tool("PreToolUse", "Bash", &json!({ "command": line }))
+    }
+
+    #[track_caller]
+    fn is_refused(&self, line: &str) -> String {
+        denied(&self.line(line)).unwrap_or_else(|| panic!("it may run: {line}"))
+    }
+
+    #[track_caller]
+    fn may_run(&self, line: &str) -> String {
+        let said = self.line(line);
+        assert_eq!(denied(&said), None, "{line}");
+        said.out
+    }
+}
+
+fn claims(scratch: &Scratch) -> Vec<Value> {
+    let claims = scratch.baton(&["claims", "--json"]).ok().json();
+    claims["claims"].as_array().unwrap().clone()
+}
+
+fn seat_of<'a>(seats: &'a Value, tree_of: &str) -> &'a Value {
+    let seats = seats["sessions"].as_array().unwrap();
+    seats.iter().find(|seat| seat["name"] == tree_of).map(|seat| &seat["tree"]).unwrap()
+}
+
+#[test]
+fn a_file_is_judged_and_held_in_the_tree_it_lies_in() {
+    let (scratch, side) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    let other = Agent::new(&scratch, "side", &side);
+    assert_eq!(other.edit(&side.join("src/a.rs"), "fn side() {}\n"), None);
+    let why = main.edit(&side.join("src/a.rs"), "fn main() {}\n").expect("it is held there");
+    assert!(why.contains("src/a.rs is held by"), "{why}");
+    assert!(why.contains(&format!("another working tree, {}", shown(&side))), "{why}");
+    // The same name in one's own tree is another file.
+    assert_eq!(main.edit(&scratch.root().join("src/a.rs"), "fn main() {}\n"), None);
+    // What is free there is claimed there, and kept from those who work there.
+    assert_eq!(main.edit(&side.join("README.md"), "main\n"), None);
+    let held = claims(&scratch);
+    let tree = |name: &str| {
+        let named = |claim: &&Value| claim["resources"][0] == name;
+        held.iter().filter(named).map(|claim| claim["tree"].clone()).collect::<Vec<_>>()
+    };
+    let (sources, readme) = (tree("src/a.rs"), tree("README.md"));
+    assert_eq!((sources.len(), readme.len()), (2, 1), "{held:?}");
+    assert!(sources[0] != sources[1] && sources.contains(&readme[0]), "{held:?}");
+    assert!(other.edit(&side.join("README.md"), "side\n").is_some());
+    let side = shown(&side);
+    for line in [format!("echo x > {side}/src/a.rs"), format!("rm -rf {side}/src")] {
+        main.is_refused(&line);
+    }
+    main.is_refused(&format!("cd {side} && echo x >> src/a.rs"));
+    // A command asks in the same way.
+    let asked = scratch.baton(&["check", &format!("{side}/src/a.rs")]);
+    assert_eq!(asked.code, 1, "{asked:?}");
+    scratch.baton(&["journal", "verify"]).ok();
+}
+
+#[test]
+fn what_a_program_left_in_another_tree_is_laid_at_the_door_of_whoever_ran_it() {
+    let (scratch, side) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    let other = Agent::new(&scratch, "side", &side);
+    assert_eq!(other.edit(&side.join("src/a.rs"), "fn side() {}\n"), None);
+    let side = shown(&side);
+    for line in [format!("cd {side} && python3 w.py"), format!("python3 w.py {side}/src")] {
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        main.may_run(&line);
+        std::fs::write(format!("{side}/src/a.rs"), format!("// {line}\n")).unwrap();
+        let said = main.tool("PostToolUse", "Bash", &json!({ "command": line }));
+        assert!(said.out.contains("your command changed src/a.rs"), "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn a_danger_is_one_where_it_takes_effect_and_nowhere_else() {
+    let (scratch, tree) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    let other = Agent::new(&scratch, "side", &tree);
+    assert_eq!(other.edit(&tree.join("src/a.rs"), "fn side() {}\n"), None);
+    let side = shown(&tree);
+    let lines = [
+        format!("git -C {side} reset --hard"),
+        format!("cd {side} && git reset --hard"),
+        format!("git -C {side} clean -fdx"),
+        format!("git -C {side} checkout -- ."),
+        format!("cd {side} && git add -A"),
+        format!("git -C {side} checkout -q HEAD~0"),
+        format!("git worktree remove --force {side}"),
+        format!("cd .. && git -C repo worktree remove -f {side}"),
+        format!("rm -rf {side}"),
+        "rm -rf ../side".to_owned(),
+        format!("mv {side} /tmp/elsewhere"),
+    ];
+    for line in &lines {
+        main.is_refused(line);
+    }
+    let why = main.is_refused(&lines[0]);
+    assert!(why.contains(&format!("in the tree {side}, and uncommitted")), "{why}");
+    // With the repository itself everything would go.
+    main.is_refused("rm -rf ../repo");
+    main.is_refused("rm -rf ..");
+    // Alone here, one does as one likes here.
+    main.may_run("git reset --hard");
+    // And where others work here too, what is done outside is nobody's business.
+    let third = Agent::new(&scratch, "third", &scratch.root());
+    assert_eq!(third.edit(&scratch.root().join("src/b.rs"), "b\n"), None);
+    main.is_refused("git reset --hard");
+    for line in [
+        "cd /tmp/nowhere && git init && git add -A && git commit -m x",
+        "git -C /tmp/nowhere reset --hard",
+        "rm -rf /tmp/nowhere/.git",
+        "git -C /tmp/nowhere push --force",
+    ] {
+        main.may_run(line);
+    }
+    main.is_refused("cd /tmp/nowhere && GIT_DIR=$OLDPWD/.git git reset --hard");
+    main.is_refused("cd /tmp/nowhere && baton gate approve g1");
+}
+
+#[test]
+fn changes_of_nobody_in_another_tree_are_saved_before_they_are_swept_away() {
+    let (scratch, side) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    std::fs::write(side.join("src/a.rs"), "fn somebody() {}\n").unwrap();
+    let said = main.may_run(&format!("git -C {} reset --hard", shown(&side)));
+    assert!(said.contains("were saved first, as refs/baton/rescue/"), "{said}");
+    let kept = scratch.git(&["for-each-ref", "--format=%(refname)", "refs/baton/rescue"]);
+    let kept = kept.lines().next().expect("a rescue");
+    assert_eq!(scratch.git(&["show", &format!("{kept}:src/a.rs")]), "fn somebody() {}\n");
+    // What one made there oneself is one's own.
+    scratch.git(&["-C", &shown(&side), "reset", "-q", "--hard"]);
+    assert_eq!(main.edit(&side.join("src/a.rs"), "fn mine() {}\n"), None);
+    let said = main.may_run(&format!("git -C {} reset --hard", shown(&side)));
+    assert!(!said.contains("saved"), "{said}");
+}
+
+#[test]
+fn a_sweep_saves_what_the_dead_left_and_leaves_alone_what_waits_for_a_return() {
+    let scratch = Scratch::workspace();
+    let ann = Agent::new(&scratch, "ann", &scratch.root());
+    ann.event("SessionStart");
+    let (gone, mut process) = scratch.session_with_process("gone");
+    scratch.acts(&gone, &["claim", "src/a.rs", "--tree"]).ok();
+    scratch.write("src/a.rs", "fn gone() {}\n");
+    ann.is_refused("git reset --hard");
+    process.end();
+    let said = ann.may_run("git reset --hard");
+    assert!(said.contains("of gone, who is gone, were saved first, as refs/baton/"), "{said}");
+    let kept = scratch.git(&["for-each-ref", "--format=%(refname)", "refs/baton/rescue"]);
+    let kept = kept.lines().next().expect("a rescue");
+    assert_eq!(scratch.git(&["show", &format!("{kept}:src/a.rs")]), "fn gone() {}\n");
+    scratch.git(&["reset", "-q", "--hard"]);
+    let bob = Agent::new(&scratch, "bob", &scratch.root());
+    assert_eq!(bob.edit(&scratch.root().join("src/b.rs"), "fn bob() {}\n"), None);
+    bob.event("SessionEnd");
+    for line in
+        ["git reset --hard", "git checkout -f", "git stash -u", "git add -A", "git clean -f"]
+    {
+        let why = ann.is_refused(line);
+        assert!(why.contains("its claims wait for it"), "{line}: {why}");
+    }
+    // Files by name are one's own business.
+    ann.may_run("git restore README.md");
+    scratch.baton(&["journal", "verify"]).ok();
+}
+
+#[test]
+fn a_session_sits_in_the_tree_it_acts_in() {
+    let (scratch, side) = with_tree();
+    // A client that makes its tree itself says its first word before.
+    let moved = Agent::new(&scratch, "moved", &scratch.root());
+    moved.tool("PreToolUse", "Read", &json!({ "file_path": scratch.root().join("README.md") }));
+    let before = scratch.baton(&["session", "list", "--json"]).ok().json();
+    let name = before["sessions"][0]["name"].as_str().unwrap().to_owned();
+    let moved = Agent::new(&scratch, "moved", &side);
+    moved.event("SessionStart");
+    assert_eq!(moved.edit(&side.join("src/a.rs"), "fn moved() {}\n"), None);
+    let after = scratch.baton(&["session", "list", "--json"]).ok().json();
+    assert_eq!(after["sessions"].as_array().unwrap().len(), 1, "{after}");
+    assert_ne!(seat_of(&before, &name), seat_of(&after, &name));
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    main.may_run("git reset --hard");
+    let beside = Agent::new(&scratch, "beside", &side);
+    let why = beside.is_refused("git reset --hard");
+    assert!(why.contains(&name), "{why}");
+    // A subagent with a tree of its own moves nobody.
+    let mut worker = Agent::new(&scratch, "main", &side);
+    worker.agent = Some("worker");
+    assert_eq!(worker.edit(&side.join("README.md"), "worker\n"), None);
+    main.may_run("git status");
+    let seats = scratch.baton(&["session", "list", "--json"]).ok().json();
+    assert_eq!(seats["sessions"].as_array().unwrap().len(), 4, "{seats}");
+    scratch.baton(&["journal", "verify"]).ok();
+}
+
+#[test]
+fn who_stands_outside_is_judged_where_its_target_or_its_project_is() {
+    let (scratch, _) = with_tree();
+    let root = scratch.root();
+    let holder = Agent::new(&scratch, "holder", &root);
+    assert_eq!(holder.edit(&root.join("src/a.rs"), "fn held() {}\n"), None);
+    let mut away = Agent::new(&scratch, "away", &root);
+    away.event("SessionStart");
+    let seats = scratch.baton(&["session", "list", "--json"]).ok().json();
+    away.cwd = scratch.path("home");
+    assert!(away.edit(&root.join("src/a.rs"), "x\n").is_some(), "its target is in the workspace");
+    assert_eq!(away.line(&format!("echo x > {}/src/a.rs", shown(&root))).out, "", "nobody knows");
+    away.project = Some(root.clone());
+    away.is_refused(&format!("echo x > {}/src/a.rs", shown(&root)));
+    away.may_run("git init && git add -A");
+    let now = scratch.baton(&["session", "list", "--json"]).ok().json();
+    assert_eq!(seats["sessions"].as_array().unwrap().len(), 2);
+    assert_eq!(now["sessions"].as_array().unwrap().len(), 2, "{now}");
+}
+
+#[test]
+fn a_claim_ends_with_the_commit_of_what_was_written_in_the_second_it_was_taken() {
+    let scratch = Scratch::workspace();
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    let root = scratch.root();
+    let ann = Agent::new(&scratch, "ann", &root);
+    let bob = Agent::new(&scratch, "bob", &root);
+    for text in ["fn one() {}\n", "fn two() {}\n", "fn three() {}\n"] {
+        for (writer, other) in [(&ann, &bob), (&bob, &ann)] {
+            let text = format!("// {}\n{text}", writer.id);
+            let input = json!({ "file_path": root.join("src/a.rs"), "content": text });
+            writer.tool("PostToolUse", "Read", &json!({ "file_path": root.join("src/a.rs") }));
+            assert_eq!(denied(&writer.tool("PreToolUse", "Write", &input)), None, "{text}");
+            // A client writes this much after its hook.
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            scratch.write("src/a.rs", &text);
+            writer.tool("PostToolUse", "Write", &input);
+            assert!(other.edit(&root.join("src/a.rs"), "x\n").is_some(), "not committed yet");
+            scratch.git(&["commit", "-qam", "x"]);
+        }
+    }
+}
+
+#[test]
+fn long_ids_of_subagents_are_as_good_as_short_ones() {
+    let (scratch, side) = with_tree();
+    let parent = "01a1e09f-8541-7993-abfe-ad218c059e71";
+    Agent::new(&scratch, parent, &scratch.root()).event("SessionStart");
+    let long = format!("01a1e0a0-1111-7993-abfe-ad218c059e72-{}", "x".repeat(60));
+    for (at, agent) in ["01a1e0a0-1111-7993-abfe-ad218c059e72", &long].into_iter().enumerate() {
+        let mut worker = Agent::new(&scratch, parent, &side);
+        worker.agent = Some(agent);
+        let file = side.join(format!("{at}.rs"));
+        assert_eq!(worker.edit(&file, "x\n"), None, "{agent}");
+        assert_eq!(claims(&scratch).len(), 2 * at + 1, "it is claimed");
+        let mut here = Agent::new(&scratch, parent, &scratch.root());
+        here.agent = Some(agent);
+        assert_eq!(here.edit(&scratch.root().join(format!("main{at}.rs")), "x\n"), None);
+        assert!(here.edit(&file, "y\n").is_some(), "a session of its own holds it");
+        here.event("SubagentStop");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn siblings_are_told_what_works_among_them() {
+    let scratch = Scratch::workspace();
+    let file = scratch.root().join("src/a.rs");
+    let worker = |agent: &'static str| Agent {
+        agent: Some(agent),
+        ..Agent::new(&scratch, "parent", &scratch.root())
+    };
+    assert_eq!(worker("one").edit(&file, "one\n"), None);
+    let why = worker("two").edit(&file, "two\n").expect("a sibling is at work on it");
+    assert!(why.contains("(subagent one)") && why.contains("Leave the file to it"), "{why}");
+    assert!(!why.contains("baton claim") && !why.contains("baton ask"), "{why}");
+    let shell = |words: &[&str]| -> Said {
+        let mut command = scratch.command(words);
+        command.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", "parent");
+        command.output().unwrap().into()
+    };
+    let refused = shell(&["release", "src/a.rs"]).refused(1);
+    assert!(refused.err.contains("held by your subagent one"), "{refused:?}");
+    shell(&["release", "--all"]).ok();
+    assert!(worker("two").edit(&file, "two\n").is_some(), "all of one's own, and no more");
+    worker("one").event("SubagentStop");
+    shell(&["release", "src/a.rs"]).ok();
+    let other = Agent::new(&scratch, "other", &scratch.root());
+    assert_eq!(other.edit(&file, "other\n"), None);
+}

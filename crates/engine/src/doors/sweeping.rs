@@ -1,0 +1,162 @@
+//! What a sweep through a working tree would destroy, and saving what nobody minds any more.
+//!
+//! Owns who is at risk where a command resets, cleans or removes a whole tree: whoever works there,
+//! and whoever holds something there over uncommitted changes, wherever it sits now. Invariant:
+//! uncommitted work of a holder that is gone is under `refs/baton/rescue/` before the sweep may run
+//! (S17).
+
+use baton_core::claim::Claim;
+use baton_core::context::{Actor, Life, Observed};
+use baton_core::resource::Resource;
+use baton_core::scene::Scene;
+use baton_core::sessions::{self, Session};
+use baton_core::view::get;
+
+use crate::failure::Failure;
+use crate::git::{Changed, Git, Rescue};
+use crate::sessions::SeatState;
+use crate::sighting::{RESCUE_PREFIX, bury, files, life_of};
+use crate::workspace::Workspace;
+
+/// What stands in the way of a sweep through one tree, and what was saved before it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Risk {
+    /// Sessions that work there, or whose uncommitted work is there.
+    pub(super) others: Vec<String>,
+    /// Sessions that ended and may come back to what they hold there.
+    pub(super) away: Vec<String>,
+    /// Uncommitted work that is safe now.
+    pub(super) saved: Vec<Saved>,
+}
+
+/// Uncommitted work that was saved before a command that would destroy it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// Whose it was; nobody where that is not known.
+    pub name: Option<String>,
+    pub reference: String,
+}
+
+impl Risk {
+    pub(super) fn is_none(&self) -> bool {
+        self.others.is_empty() && self.away.is_empty()
+    }
+}
+
+/// Names of the other live sessions in this tree.
+pub(super) fn others(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>, Failure> {
+    let tree = workspace.tree.0.clone();
+    let seats = crate::sessions::list(workspace, false)?.sessions;
+    let here = seats.into_iter().filter(|seat| {
+        seat.tree == tree
+            && seat.state == SeatState::Live
+            && Some(&seat.session) != actor.session.as_ref()
+    });
+    Ok(here.map(|seat| seat.name).collect())
+}
+
+/// Who would lose by a sweep through this tree. Where it is not the actor's own, changes that are
+/// nobody's are saved as well: they are surely not the actor's.
+pub(super) fn look(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    elsewhere: bool,
+) -> Result<Risk, Failure> {
+    let mut risk = Risk { others: others(workspace, actor)?, ..Risk::default() };
+    if workspace.place.git.is_none() {
+        return Ok(risk);
+    }
+    let held = held_here(workspace)?;
+    let (mine, theirs): (Vec<_>, Vec<_>) = held
+        .into_iter()
+        .partition(|one| actor.session.as_ref() == Some(&one.claim.hold.holder.session));
+    let looks = theirs.iter().map(|one| (one.claim.clone(), one.life)).collect();
+    let sightings = files::sight(workspace, looks)?;
+    let dirty = |one: &&Held| {
+        sightings.get(&one.claim.claim).is_some_and(|sighting| !sighting.dirty.is_empty())
+    };
+    for one in theirs.iter().filter(dirty) {
+        let holder = &one.claim.hold.holder;
+        let rescue = sightings.get(&one.claim.claim).and_then(|sighting| sighting.rescue.clone());
+        match rescue.filter(|_| one.is_gone()) {
+            Some(reference) => {
+                risk.saved.push(Saved { name: Some(holder.name.clone()), reference });
+                bury(workspace, &holder.session)?;
+            }
+            None if one.ended => risk.away.push(holder.name.clone()),
+            None => risk.others.push(holder.name.clone()),
+        }
+    }
+    for names in [&mut risk.others, &mut risk.away] {
+        names.sort_unstable();
+        names.dedup();
+    }
+    if elsewhere && risk.is_none() {
+        risk.saved.extend(save_rest(workspace, &mine, &theirs)?);
+    }
+    Ok(risk)
+}
+
+/// A claim in this tree, and how its holder looks.
+struct Held {
+    claim: Claim,
+    life: Life,
+    /// Its session has ended; the claim waits for its return.
+    ended: bool,
+    /// The lease still runs.
+    live: bool,
+}
+
+impl Held {
+    /// Nobody comes back to it: its process is gone, or its time is over and nobody is seen.
+    fn is_gone(&self) -> bool {
+        self.life == Life::Dead && !self.ended || !self.live && self.life != Life::Alive
+    }
+}
+
+fn held_here(workspace: &mut Workspace) -> Result<Vec<Held>, Failure> {
+    let tree = workspace.tree.clone();
+    let machine = workspace.machine.clone();
+    let Ok(whole) = Resource::literal("./") else { return Ok(Vec::new()) };
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        let mut held = Vec::new();
+        for claim in Scene::read(view, &[whole], context)?.claims {
+            if claim.hold.tree != tree {
+                continue;
+            }
+            let session = get::<Session>(view, claim.hold.holder.session.as_str())?;
+            let ended = session.as_ref().is_some_and(|one| one.life != sessions::Life::Live);
+            let process = session.and_then(|session| session.process);
+            let life = match process {
+                _ if ended => Life::Dead,
+                Some(process) => life_of(&machine, &process),
+                None => Life::Unknown,
+            };
+            let live = claim.is_live(context);
+            held.push(Held { claim, life, ended, live });
+        }
+        Ok(held)
+    })
+}
+
+/// Changes that neither the actor holds nor anybody whose work was looked at already.
+fn save_rest(
+    workspace: &Workspace,
+    mine: &[Held],
+    theirs: &[Held],
+) -> Result<Option<Saved>, Failure> {
+    let git = Git::in_tree(&workspace.place.root)?;
+    let status = git.status(&[String::new()])?;
+    let known = |one: &&Changed| {
+        let held = || mine.iter().chain(theirs).flat_map(|one| &one.claim.hold.resources);
+        Resource::literal(&one.path).is_ok_and(|path| held().any(|held| held.overlaps(&path)))
+    };
+    let changed: Vec<&Changed> = status.changed.iter().filter(|one| !known(one)).collect();
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let reference = format!("{RESCUE_PREFIX}/{}/changes", workspace.tree.0);
+    let message = "Uncommitted changes in a tree before a command that overwrites them".to_owned();
+    git.rescue(&status, &[Rescue { changed, reference: reference.clone(), message }])?;
+    Ok(Some(Saved { name: None, reference }))
+}
