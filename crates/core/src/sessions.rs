@@ -79,8 +79,8 @@ pub struct Session {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The fingerprint of the client's own id of it, the latest it gave. A process that starts with the credential of
-    /// a session that has one already is another agent.
+    /// The fingerprint of the client's own id of it, the latest it gave. A process that starts with
+    /// the credential of a session that has one already is another agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -324,7 +324,8 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
     text.trim_end().to_owned()
 }
 
-fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
+/// Whom it endangers, and how many they are.
+fn endangered(stopped: &Stopped) -> (String, usize) {
     let names = stopped.others.iter().map(|name| shown(name));
     let away = stopped.away.iter();
     let away = away.map(|name| format!("{} (ended, but its claims wait for it)", shown(name)));
@@ -334,7 +335,11 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
         said.truncate(FINDINGS_MAX);
         said.push(format!("{} more", count - FINDINGS_MAX));
     }
-    let others = if said.is_empty() { "others".to_owned() } else { said.join(", ") };
+    (if said.is_empty() { "others".to_owned() } else { said.join(", ") }, count)
+}
+
+fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
+    let (others, count) = endangered(stopped);
     let work = if count == 1 { "works" } else { "work" };
     let tree = match &stopped.tree {
         Some(root) => format!("the tree {}", shown(&root.display().to_string())),

@@ -1,4 +1,6 @@
 //! Lines with two readings, and the one that holds where files are as they are.
+//!
+//! Owns the tables; what is there is said by each of them.
 
 use super::in_short;
 use crate::shell::danger::of;
