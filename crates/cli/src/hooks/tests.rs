@@ -105,7 +105,8 @@ fn what_is_not_understood_is_nothing() {
         "tool_input": { "file_path": { "a": 1 }, "old_string": 4 },
     });
     let payload = read(Client::Claude, &wrong).unwrap();
-    assert_eq!(payload.event, Event::Before(Tool::Edit(Vec::new())));
+    let unknown = Tool::Patch { why: "its path is no text".to_owned(), targets: Vec::new() };
+    assert_eq!(payload.event, Event::Before(unknown));
     let news = json!({ "hook_event_name": "SomethingNew", "session_id": "s" });
     assert_eq!(read(Client::Claude, &news).unwrap().event, Event::Other);
 }
