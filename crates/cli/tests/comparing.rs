@@ -95,21 +95,27 @@ fn what_was_gone_before_is_not_laid_at_the_door_of_who_makes_a_file_beside_it() 
 }
 
 #[test]
-fn whoever_tells_nobody_of_its_writes_is_noted_and_nobody_accused() {
-    let scratch = with_files(&["a.txt"]);
+fn a_person_tells_nobody_of_its_writes_and_nobody_is_accused() {
+    let scratch = with_files(&["a.txt", "b.txt"]);
     let (bob, eve) = (bob(&scratch), scratch.session("eve"));
-    scratch.acts(&eve, &["claim", "a.txt"]).ok();
+    let mut begin = scratch.command(&["session", "start", "--name", "pat", "--json"]);
+    begin.env("BATON_PERSON_TOKEN_FILE", crate::reviews::person_token(&scratch));
+    let begun = Said::from(begin.output().unwrap()).ok().json();
+    let pat = begun["credential"].as_str().unwrap();
+    scratch.acts(pat, &["claim", "a.txt"]).ok();
+    scratch.acts(&eve, &["claim", "b.txt"]).ok();
     let said = runs(&bob, "python3 slow.py", || {
-        scratch.write("a.txt", "eve's own\n");
-        scratch.write("free.txt", "nobody knows whose\n");
+        scratch.write("a.txt", "pat's own\n");
+        scratch.write("b.txt", "around the door\n");
+        scratch.write("free.txt", "bob's\n");
     });
     assert!(said.out.contains("a.txt changed while a command of yours ran"), "{said:?}");
-    assert!(said.out.contains("free.txt changed while a command of yours ran"), "{said:?}");
-    assert_eq!(breaches(&scratch), 0);
-    let told = "a.txt, which eve held, changed while a command of";
+    assert!(said.out.contains("your command changed b.txt"), "{said:?}");
+    assert_eq!(breaches(&scratch), 1);
+    let told = "a.txt, which pat held, changed while a command of";
     assert!(journal(&scratch).contains(told), "{}", journal(&scratch));
     let claims = scratch.baton(&["claims"]).ok().out;
-    assert!(!claims.contains("free.txt"), "{claims}");
+    assert!(claims.contains("free.txt"), "{claims}");
     let report = scratch.baton(&["rules", "report"]).out;
     assert!(!report.contains("a.txt"), "{report}");
 }

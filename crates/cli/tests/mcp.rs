@@ -445,7 +445,7 @@ fn bad_arguments_are_told_and_end_nothing() {
         ("task_add", json!({}), "needs `title`"),
         ("task_add", json!({ "split": "t1", "title": "x" }), "does not take `title`"),
         ("task_update", json!({ "action": "x", "task": "t1" }), "one of done, fail"),
-        ("handoff", json!({ "action": "accept" }), "needs `handoff`"),
+        ("handoff", json!({ "action": "accept" }), "needs `id`"),
         ("state", json!({ "action": "set", "key": "k" }), "set needs `value`"),
         ("state", json!({ "action": "get", "key": "//" }), "between two"),
         ("gate", json!({ "action": "ask", "on": "x" }), "ask needs `ask`"),

@@ -537,20 +537,6 @@ fn taken_from_others(compared: &Compared) -> String {
             shown(&path.to_string())
         );
     }
-    if !compared.unknown.is_empty() {
-        let named = compared.unknown.iter().take(FINDINGS_MAX).map(|one| shown(&one.to_string()));
-        let more = match compared.unknown.len().saturating_sub(FINDINGS_MAX) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let _ = writeln!(
-            text,
-            "Baton: {}{more} changed while a command of yours ran. Somebody works here whose \
-             writes Baton does not see, so nothing of it was claimed for you; what is yours: \
-             baton claim FILE.",
-            named.collect::<Vec<_>>().join(", ")
-        );
-    }
     text
 }
 

@@ -3,8 +3,8 @@
 //! Owns the comparison. Of what others hold, how it stood before the command tells whether it has
 //! changed (`held`); of everything else the clock does: a file that differs from HEAD and was
 //! written since. What another's recorded edit or a command of another that ran meanwhile explains
-//! is not this agent's. Where somebody works who tells nobody when it writes, nobody is accused and
-//! nothing is claimed. Ignored files are nobody's.
+//! is not this agent's. Of what a person holds, who may have written it too, nobody is accused.
+//! Ignored files are nobody's.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,8 +64,6 @@ pub struct Compared {
     /// Files in which it took back lines that another changed since this session read them, and how
     /// many.
     pub undone: Vec<(Resource, usize)>,
-    /// What changed, and nobody knows by whose hand: somebody works here who tells nobody.
-    pub unknown: Vec<Resource>,
     /// What the command changed and nobody held: claimed now.
     pub taken: Option<edit::Judged>,
     /// What it changed and no edit would have been allowed to: why not.
@@ -98,7 +96,6 @@ impl Compared {
     fn add(&mut self, there: Self) {
         self.breached.extend(there.breached);
         self.lost.extend(there.lost);
-        self.unknown.extend(there.unknown);
         for (mine, theirs) in [(&mut self.taken, there.taken), (&mut self.kept, there.kept)] {
             match (mine, theirs) {
                 (Some(mine), Some(theirs)) => mine.add(theirs),
@@ -293,7 +290,6 @@ fn settle(
         let copy = || state.copy(&workspace.place).map(|path| path.display().to_string());
         compared.lost.push(Lost { path, name: left.name, saved: left.rescue.or_else(copy) });
     }
-    compared.unknown = sorted.unknown;
     // What its own formatter made of a file is what the agent knows of it.
     let target = |resource: &Resource| Target::file(resource.to_string(), Change::Unknown);
     let own: Vec<Target> = sorted.mine.iter().map(target).collect();

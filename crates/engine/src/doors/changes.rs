@@ -125,6 +125,8 @@ pub(super) fn not_by_others<'a>(
     since: u64,
 ) -> Vec<&'a Changed> {
     let written_over = |one: &Changed| {
+        // What was told before the look was in what the look saw; the clock of files is coarser.
+        let since = since + if one.evidence == Evidence::State { STEP_MS } else { 0 };
         edited_since(lines, me, &one.path, since)
             .is_none_or(|at| written_since(&root.join(&one.path), at + STEP_MS) == Some(true))
     };
@@ -137,7 +139,7 @@ pub(super) fn holder_busy(finding: &Finding, lines: &[Line], me: &Who, since: u6
     activity::busy_since(lines, |who| who.acts_for(&held.holder, me), since)
 }
 
-/// Sessions that work in this tree and have no hooks: nobody hears when they write.
+/// Persons at work in this tree: nobody hears when they write.
 #[derive(Debug, Default)]
 pub(super) struct Unseen(Vec<SessionId>);
 
@@ -149,7 +151,7 @@ impl Unseen {
             let mut found: Vec<Session> = scan(view, live)?;
             found.retain(|one| {
                 one.tree == tree
-                    && one.client_session.is_none()
+                    && one.person
                     && actor.session.as_ref() != Some(&one.session)
                     && SeatState::of(one, &machine, context.now) == SeatState::Live
             });
@@ -173,8 +175,6 @@ pub(super) struct Sorted {
     pub(super) appended: Vec<Resource>,
     /// For a person, or for whoever claims first.
     pub(super) kept: Vec<Resource>,
-    /// Nobody's, and written by nobody knows whom.
-    pub(super) unknown: Vec<Resource>,
     /// Commands of others ran meanwhile.
     pub(super) others_ran: bool,
 }
@@ -220,7 +220,6 @@ pub(super) fn sort(
                     sorted.kept.push(resource);
                 }
             }
-            _ if !unseen.0.is_empty() => sorted.unknown.push(resource),
             _ if finding.zone == Rule::Append => sorted.appended.push(resource),
             _ => sorted.free.push(resource),
         }

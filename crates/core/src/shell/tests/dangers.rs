@@ -248,7 +248,6 @@ fn a_danger_is_one_where_it_takes_effect() {
         ("cd /x && git add -A", path("/x")),
         ("cd ~/x && git clean -fd", Place::Home("x".to_owned())),
         ("poetry run git -C /x stash", path("/x")),
-        ("rm -rf /x/.git", path("/x/.git")),
         // These may be about any repository.
         ("cd $(mktemp -d) && git add -A", Place::Unknown),
         ("cd /x && git --git-dir=/y/.git reset --hard", Place::Unknown),
