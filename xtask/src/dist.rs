@@ -15,6 +15,12 @@ use crate::run::{self, ask, cargo, stream};
 use crate::test::packages;
 
 mod elf;
+pub(crate) mod linker;
+mod map;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod rehearsal;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod watching;
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask dist
@@ -38,23 +44,27 @@ pub(crate) fn act(words: &[String]) -> Result<(), Failure> {
     }
     let target = choose_target();
     println!("building for {target}");
-    stream(&mut static_build("baton", &target))?;
-
     let folder = run::target().join("dist");
     fs::create_dir_all(&folder).map_err(Failure::file("making", &folder))?;
+    let report = folder.join("layout");
+    let mut build = static_build("rustc", "baton", &target);
+    linker::take_part(build.args(["--bin", "baton"]), &report);
+    stream(&mut build)?;
     let binary = folder.join("baton");
     let built = run::target().join(&target).join("release").join("baton");
     replace(&built, &binary)?;
     let size = prove(&binary)?;
     let shown = binary.strip_prefix(run::root()).unwrap_or(&binary).display().to_string();
     println!("{shown}: {:.1} MB, static, {target}", size as f64 / 1e6);
+    println!("{}", fs::read_to_string(&report).unwrap_or_default());
     println!("starts and ends in {:.2} ms (median of {STARTS})", start_time(&binary)?);
     extras(&binary, &folder)
 }
 
-/// A release build of one package as people get it: static and not relocatable.
-pub(crate) fn static_build(package: &str, target: &str) -> Command {
-    let mut build = cargo(["build", "--release", "--locked", "-p", package, "--target", target]);
+/// A release build of one package as people get it: static and not relocatable. The verb is
+/// `build`, or `rustc` where the last step gets words of its own.
+pub(crate) fn static_build(verb: &str, package: &str, target: &str) -> Command {
+    let mut build = cargo([verb, "--release", "--locked", "-p", package, "--target", target]);
     // With --target these reach the product only, not the build scripts that run here.
     build.env("RUSTFLAGS", STATIC_FLAGS);
     build

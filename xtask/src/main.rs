@@ -64,6 +64,9 @@ const VERBS: &[Verb] = &[
 ];
 
 fn main() -> ExitCode {
+    if let Some(ended) = dist::linker::as_linker() {
+        return ended;
+    }
     let words: Vec<String> = std::env::args().skip(1).collect();
     let (first, rest) = match words.split_first() {
         Some((first, rest)) => (first.as_str(), rest),

@@ -59,7 +59,7 @@ struct Built {
 fn build() -> Result<Built, Failure> {
     dist::act(&[])?;
     let target = dist::choose_target();
-    stream(&mut dist::static_build("baton-proof", &target))?;
+    stream(&mut dist::static_build("build", "baton-proof", &target))?;
     let folder = run::target().join(&target).join("release");
     Ok(Built {
         baton: run::target().join("dist").join("baton"),
