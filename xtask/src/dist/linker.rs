@@ -91,7 +91,8 @@ fn rehearse<'map, 'list>(
 ) -> Result<Vec<&'list map::Function<'map>>, String> {
     use super::rehearsal::Rehearsal;
     let starts: Vec<u64> = functions.iter().map(|function| function.address).collect();
-    let met = Rehearsal::prepare(baton, folder).and_then(|rehearsal| rehearsal.watch(&starts));
+    let baton = baton.canonicalize().map_err(|error| format!("{}: {error}", baton.display()))?;
+    let met = Rehearsal::prepare(&baton, folder).and_then(|rehearsal| rehearsal.watch(&starts));
     let met = met.map_err(|error| format!("the rehearsal: {error}"))?;
     let found = met.iter().filter_map(|start| starts.binary_search(start).ok());
     Ok(found.map(|index| &functions[index]).collect())

@@ -5,9 +5,10 @@
 //! meet the breakpoints with nobody watching.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::ptrace::{self, Event, Options};
@@ -27,7 +28,7 @@ const WAITING_SHELL: &str = r#"read -r _ && exec "$@" < "$0""#;
 /// `starts` is sorted. The command's program and arguments are run with `input` on their input.
 pub(super) fn entered(
     command: &Command,
-    input: &std::path::Path,
+    input: &Path,
     starts: &[u64],
 ) -> io::Result<(Vec<u64>, i32)> {
     let mut shell = Command::new("/bin/sh");
@@ -47,7 +48,7 @@ pub(super) fn entered(
             ptrace::seize(process, options)?;
             go.write_all(b"\n")?;
             drop(go);
-            watch(process, starts)
+            watch(process, Path::new(command.get_program()), starts)
         },
     );
     if watched.is_err() {
@@ -57,22 +58,28 @@ pub(super) fn entered(
     watched
 }
 
-fn watch(process: Pid, starts: &[u64]) -> io::Result<(Vec<u64>, i32)> {
+fn watch(process: Pid, program: &Path, starts: &[u64]) -> io::Result<(Vec<u64>, i32)> {
     let mut met = Vec::new();
     let mut planted: Option<Breakpoints> = None;
     loop {
         match waitpid(process, None)? {
-            WaitStatus::Exited(_, code) => return Ok((met, code)),
+            WaitStatus::Exited(_, code) if planted.is_some() => return Ok((met, code)),
+            WaitStatus::Exited(..) => {
+                return Err(io::Error::other("the program was not started"));
+            }
             WaitStatus::Signaled(_, signal, _) => {
                 return Err(io::Error::other(format!("the program was ended by {signal}")));
             }
             WaitStatus::PtraceEvent(_, _, event) if event == Event::PTRACE_EVENT_EXEC as i32 => {
-                planted = Some(Breakpoints::plant(process, starts)?);
+                // The shell may still be becoming itself when we first look.
+                if std::fs::read_link(format!("/proc/{process}/exe"))? == program {
+                    planted = Some(Breakpoints::plant(process, starts)?);
+                }
                 ptrace::cont(process, None)?;
             }
             WaitStatus::Stopped(_, Signal::SIGTRAP) => {
                 let breakpoints = planted.as_mut();
-                let stopped = breakpoints.map(|breakpoints| breakpoints.lift(process));
+                let stopped = breakpoints.map(Breakpoints::lift);
                 met.extend(stopped.transpose()?.flatten());
                 ptrace::cont(process, None)?;
             }
@@ -83,43 +90,107 @@ fn watch(process: Pid, starts: &[u64]) -> io::Result<(Vec<u64>, i32)> {
 }
 
 /// The breakpoints of one process, and what stood in their place.
+///
+/// Memory is read by its file and written word by word: kernels may refuse to write code through
+/// the file, whoever asks.
 struct Breakpoints {
-    memory: File,
+    process: Pid,
     first: u64,
     original: Vec<u8>,
+    changed: Vec<u8>,
     standing: HashSet<u64>,
 }
 
 impl Breakpoints {
     fn plant(process: Pid, starts: &[u64]) -> io::Result<Self> {
-        let memory = format!("/proc/{process}/mem");
-        let memory = OpenOptions::new().read(true).write(true).open(memory)?;
         let (Some(&first), Some(&last)) = (starts.first(), starts.last()) else {
             return Err(io::Error::other("the map names no function"));
         };
-        let bytes = usize::try_from(last - first + 1).map_err(io::Error::other)?;
+        let first = word_of(first);
+        let bytes = usize::try_from(word_of(last) + WORD - first).map_err(io::Error::other)?;
         let mut original = vec![0; bytes];
+        let memory = File::open(format!("/proc/{process}/mem"))?;
         memory.read_exact_at(&mut original, first)?;
         let mut changed = original.clone();
         for start in starts {
             changed[(start - first) as usize] = BREAKPOINT;
         }
-        memory.write_all_at(&changed, first)?;
-        Ok(Self { memory, first, original, standing: starts.iter().copied().collect() })
+        let standing = starts.iter().copied().collect();
+        let planted = Self { process, first, original, changed, standing };
+        let mut words: Vec<u64> = starts.iter().copied().map(word_of).collect();
+        words.dedup();
+        for word in words {
+            planted.write(word)?;
+        }
+        Ok(planted)
     }
 
     /// Takes away the breakpoint at which the process stopped and sets it back to the function's
     /// first instruction. Nothing, if it stopped for another reason.
-    fn lift(&mut self, process: Pid) -> io::Result<Option<u64>> {
-        let mut registers = ptrace::getregs(process)?;
+    fn lift(&mut self) -> io::Result<Option<u64>> {
+        let mut registers = ptrace::getregs(self.process)?;
         let start = registers.rip.wrapping_sub(1);
         if !self.standing.remove(&start) {
             return Ok(None);
         }
         let offset = (start - self.first) as usize;
-        self.memory.write_all_at(&self.original[offset..=offset], start)?;
+        self.changed[offset] = self.original[offset];
+        self.write(word_of(start))?;
         registers.rip = start;
-        ptrace::setregs(process, registers)?;
+        ptrace::setregs(self.process, registers)?;
         Ok(Some(start))
+    }
+
+    /// The word at this address as it is to be now.
+    fn write(&self, word: u64) -> io::Result<()> {
+        let offset = (word - self.first) as usize;
+        let bytes = self.changed[offset..].first_chunk().copied().unwrap_or_default();
+        let address = std::ptr::without_provenance_mut(word as usize);
+        Ok(ptrace::write(self.process, address, i64::from_ne_bytes(bytes))?)
+    }
+}
+
+const WORD: u64 = size_of::<i64>() as u64;
+
+fn word_of(address: u64) -> u64 {
+    address - address % WORD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: &str = "
+        int never(int x) { return x - 1; }
+        int second(int x) { return x * 3; }
+        int first(int x) { return x > 0 ? first(x - 1) : second(x); }
+        int main(void) { int c = getchar(); return first(5) + second(c - 'a'); }";
+
+    #[test]
+    fn functions_are_met_once_in_the_order_they_are_entered() {
+        let folder = std::env::temp_dir().join(format!("baton-watching-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let (source, program) = (folder.join("a.c"), folder.join("a"));
+        std::fs::write(&source, PROGRAM).unwrap();
+        let mut compile = Command::new("cc");
+        compile.args(["-w", "-O0", "-static", "-no-pie", "-fno-builtin", "-o"]);
+        assert!(compile.arg(&program).arg(&source).status().unwrap().success());
+        let names = Command::new("nm").arg(&program).output().unwrap().stdout;
+        let names = String::from_utf8(names).unwrap();
+        let address = |name: &str| {
+            let line = names.lines().find(|line| line.ends_with(&format!(" T {name}"))).unwrap();
+            u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+        };
+        let (main, first, second) = (address("main"), address("first"), address("second"));
+        let mut starts = vec![main, first, second, address("never")];
+        starts.sort_unstable();
+        let input = folder.join("input");
+        std::fs::write(&input, "b").unwrap();
+        let (met, code) = entered(&Command::new(&program), &input, &starts).unwrap();
+        assert_eq!((met, code), (vec![main, first, second], 3));
+        let missing = entered(&Command::new(folder.join("missing")), &input, &starts);
+        assert!(missing.is_err(), "{missing:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
