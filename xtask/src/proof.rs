@@ -24,13 +24,16 @@ for tasks (S6, S7). Any violation ends it with exit code 1.
 ";
 
 pub(crate) const BENCH_HELP: &str = "\
-Usage: cargo xtask bench [--quick]
+Usage: cargo xtask bench [--quick] [--conflicts | --hooks | --mcp]
 
 Builds target/dist/baton and measures it against an empty static process, both started in the same
 way and sampled in turn. Prints a table and writes it into docs/design/performance.md. A missed
 target is shown, not failed: a busy machine misses all of them.
 
-  --quick   a tenth of everything, and the page is not written
+  --quick       a tenth of everything, and the page is not written
+  --conflicts   only the conflicts of 20 trees, and the page is not written
+  --hooks       only the hooks of agents, and the page is not written
+  --mcp         only calls of the MCP server, and the page is not written
 ";
 
 pub(crate) fn soak(words: &[String]) -> Result<(), Failure> {

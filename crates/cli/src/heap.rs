@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dlmalloc::{Allocator, Dlmalloc};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use front::FRONT_BYTES;
+use front::{FRONT_BYTES, ROOM_BYTES};
 
 mod front;
 #[cfg(test)]
@@ -90,6 +90,13 @@ unsafe impl GlobalAlloc for Heap {
             }
             moved
         }
+    }
+}
+
+/// For a process that stays: its small pieces come without a lock also when there are many.
+pub(crate) fn stay() {
+    if let Some(room) = map(ROOM_BYTES, MapFlags::PRIVATE) {
+        front::move_to(room);
     }
 }
 

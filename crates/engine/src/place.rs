@@ -21,6 +21,7 @@ pub mod workspace_file;
 use std::path::{Path, PathBuf};
 
 use discovery::Candidate;
+pub(crate) use discovery::git_dirs;
 pub use discovery::{GitDirs, TreeKind};
 use test_hooks::TestHooks;
 use workspace_file::{TreeId, WorkspaceFile, WorkspaceId};

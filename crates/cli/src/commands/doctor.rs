@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints};
-use crate::render::{Paint, paint, shown};
+use crate::render::{Paint, counted, paint, shown};
 use crate::words::Problem;
 
 /// A log above this should have been emptied long ago (see the store's checkpoints).
@@ -249,7 +249,10 @@ fn policy(report: &mut Report, on_disk: OnDisk, zones: usize, broken: Option<&st
         report.tell("policy", State::Warning, detail.to_owned(), next);
     };
     match on_disk {
-        OnDisk::Same => report.ok("policy", format!("{zones} zones in force, as in baton.toml")),
+        OnDisk::Same => {
+            let zones = counted(zones as u64, "zone", "zones");
+            report.ok("policy", format!("{zones} in force, as in baton.toml"));
+        }
         OnDisk::Differs => {
             warn(report, "baton.toml here differs from the policy in force", "baton policy show");
         }

@@ -37,6 +37,8 @@ pub(crate) fn run(common: &Common, wanted: &Mcp) -> Outcome {
         path: "stdio".into(),
         source,
     })?;
+    #[cfg(target_env = "musl")]
+    crate::heap::stay();
     mcp::serve(floor, input, output)?;
     Ok(ExitCode::SUCCESS)
 }

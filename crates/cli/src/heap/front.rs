@@ -1,9 +1,9 @@
 //! Small pieces for the first thread: cut off one after another, and kept in lists by size.
 //!
-//! Owns the front of the first pages. What another thread lets go of stays unused: there is no more
-//! than [`FRONT_BYTES`] of it, and a process with threads has more than that. Invariants: a piece
-//! is either with its user or in the one list of its size, and only the first thread that ever
-//! asked reads or writes the lists.
+//! Owns the front of the first pages, and the larger room that a process gets which stays. What
+//! another thread lets go of stays unused: there is no more of it than both together. Invariants:
+//! a piece is either with its user or in the one list of its size, and only the first thread that
+//! ever asked reads or writes the lists.
 #![expect(unsafe_code, reason = "an allocator hands out raw memory")]
 
 use std::alloc::Layout;
@@ -12,6 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What a `check` has in small pieces at the same time, and a little more.
 pub(super) const FRONT_BYTES: usize = 44 * 1024;
+
+/// What a server has in small pieces at the same time, and much more: pages that it does not touch
+/// cost it nothing.
+pub(super) const ROOM_BYTES: usize = 1024 * 1024;
 
 /// Sizes are multiples of this, and so are addresses.
 const STEP: usize = 16;
@@ -37,6 +41,9 @@ static FRONT: OfFirstThread =
 
 /// Where the front begins; before that, a place from which nothing lies within reach.
 static START: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// Where the room of a process that stays begins; before that, as above.
+static ROOM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// Whether a first thread was found.
 static FOUND: AtomicBool = AtomicBool::new(false);
@@ -101,7 +108,23 @@ pub(super) fn take(layout: Layout) -> Option<*mut u8> {
 
 #[inline]
 pub(super) fn owns(piece: *mut u8) -> bool {
-    piece.addr().wrapping_sub(START.load(Ordering::Relaxed)) < FRONT_BYTES
+    let behind = |start: &AtomicUsize| piece.addr().wrapping_sub(start.load(Ordering::Relaxed));
+    behind(&START) < FRONT_BYTES || behind(&ROOM) < ROOM_BYTES
+}
+
+/// From here on pieces are cut from this room, which is [`ROOM_BYTES`] large and nobody else's.
+/// Once, and for the first thread only; otherwise the room stays unused.
+pub(super) fn move_to(room: *mut u8) {
+    let Some(front) = mine() else { return };
+    let start = room.expose_provenance();
+    if ROOM.compare_exchange(usize::MAX, start, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        return;
+    }
+    // SAFETY: only this thread has the front. What was given back stays in its lists.
+    unsafe {
+        (*front).next = start;
+        (*front).end = start + ROOM_BYTES;
+    }
 }
 
 /// Whether a piece that was taken for `old` bytes also holds `new`.

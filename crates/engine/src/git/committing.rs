@@ -10,7 +10,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{PATHS_BYTES_MAX, Setting, oid_in, own_programs};
+use super::programs::own_programs;
+use super::read::{PATHS_BYTES_MAX, Setting, oid_in};
 use super::write::PrivateIndex;
 use super::{Error, Git, Oid};
 

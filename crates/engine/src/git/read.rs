@@ -189,22 +189,6 @@ impl Git {
         Ok(parse_settings(&output))
     }
 
-    /// The filter drivers that the repository itself configures. Status would run them on every
-    /// file it has to look into; those of the user's own configuration (such as LFS) are trusted.
-    pub(super) fn own_filters(&self) -> Result<Vec<String>, Error> {
-        self.own("filter", r"^filter\..*\.(clean|smudge|process)$")
-    }
-
-    /// The merge drivers that the repository itself configures.
-    pub(crate) fn own_drivers(&self) -> Result<Vec<String>, Error> {
-        self.own("merge", r"^merge\..*\.driver$")
-    }
-
-    fn own(&self, section: &str, pattern: &str) -> Result<Vec<String>, Error> {
-        let keys = ["clean", "smudge", "process", "driver"];
-        Ok(own_programs(section, &keys, &self.settings_like(pattern)?))
-    }
-
     /// The settings of these names.
     pub(super) fn settings_like(&self, pattern: &str) -> Result<Vec<Setting>, Error> {
         let options = ["-z", "--show-scope", "--get-regexp", pattern];
@@ -412,24 +396,6 @@ fn parse_settings(output: &[u8]) -> Vec<Setting> {
         settings.push(Setting { scope, key, value });
     }
     settings
-}
-
-/// The names of drivers in a section that have one of these keys, as far as the repository itself
-/// configures them.
-pub(crate) fn own_programs(section: &str, keys: &[&str], settings: &[Setting]) -> Vec<String> {
-    let mut drivers = Vec::new();
-    for Setting { scope, key, .. } in settings {
-        let named = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));
-        if let Some((driver, last)) = named.and_then(|rest| rest.rsplit_once('.'))
-            && keys.contains(&last)
-            && !matches!(scope.as_str(), "system" | "global")
-        {
-            drivers.push(driver.to_owned());
-        }
-    }
-    drivers.sort_unstable();
-    drivers.dedup();
-    drivers
 }
 
 pub(super) fn oid_in(output: &[u8]) -> Option<Oid> {

@@ -447,3 +447,22 @@ fn lesson_31_a_branch_named_like_an_option_is_a_branch() {
     assert_eq!(git.resolve("--output=x").unwrap(), Oid::parse(head.trim()));
     assert!(!scratch.root.join("x").exists());
 }
+
+/// However a repository spells a filter of its own, and wherever it keeps it, it is found.
+#[test]
+fn lesson_31_a_repositorys_filters_are_found_in_every_file_of_it() {
+    let names = |scratch: &Scratch| scratch.wrapper().own_filters().unwrap();
+    let scratch = Scratch::committed();
+    assert_eq!(names(&scratch), [""; 0]);
+    let config = scratch.root.join(".git/config");
+    let plain = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{plain}[FilTer \"loud\"]\n\tClean = cat\n")).unwrap();
+    assert_eq!(names(&scratch), ["loud"]);
+    fs::write(scratch.root.join(".git/more"), "[filter \"far\"]\n\tsmudge = cat\n").unwrap();
+    fs::write(&config, format!("{plain}[INCLUDE]\n\tpath = more\n")).unwrap();
+    assert_eq!(names(&scratch), ["far"]);
+    fs::write(&config, &plain).unwrap();
+    scratch.git(&["config", "extensions.worktreeConfig", "true"]);
+    scratch.git(&["config", "--worktree", "filter.near.process", "cat"]);
+    assert_eq!(names(&scratch), ["near"]);
+}

@@ -188,7 +188,7 @@ impl Trusted {
 }
 
 /// The git directories of a folder that has a `.git`, itself canonical.
-pub(super) fn git_dirs(folder: &Path) -> Result<Option<GitDirs>, Error> {
+pub(crate) fn git_dirs(folder: &Path) -> Result<Option<GitDirs>, Error> {
     let dot_git = folder.join(".git");
     let metadata = match fs::symlink_metadata(&dot_git) {
         Ok(metadata) => metadata,
