@@ -12,9 +12,12 @@
 
 pub mod danger;
 mod expand;
+mod formatters;
 mod git;
+mod links;
 mod options;
 mod outcome;
+mod places;
 mod programs;
 mod reader;
 mod redirects;
@@ -29,7 +32,8 @@ mod words;
 mod wrappers;
 mod writers;
 
-pub use outcome::{Argument, Command, Deeds, How, Place, When, Write};
+pub use outcome::{Argument, Command, Deeds, How, Place, TEMPORARY, When, Write, escaped};
+pub use places::places;
 pub use settling::Seen;
 
 /// The longest line that is read.

@@ -199,13 +199,14 @@ fn serve(
 /// The client stands outside, in a folder its agent went to: what it acts on, or the project it was
 /// started in, may be in a workspace all the same.
 fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
-    let targets: Vec<&str> = match &payload.event {
+    let targets: Vec<PathBuf> = match &payload.event {
         Event::Before(tool) | Event::After { tool, .. } => match tool {
             Tool::Edit(targets) | Tool::Patch { targets, .. } => {
-                targets.iter().map(|target| target.path.as_str()).collect()
+                targets.iter().map(|target| PathBuf::from(&target.path)).collect()
             }
-            Tool::Read(paths) => paths.iter().map(String::as_str).collect(),
-            Tool::Shell(_) | Tool::Other => Vec::new(),
+            Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
+            Tool::Shell(line) => shell::places(&payload.cwd, line),
+            Tool::Other => Vec::new(),
         },
         _ => Vec::new(),
     };

@@ -4,6 +4,10 @@
 //! `@git/tree`, or is a person, is judged by whoever asks. Rather one too many is told than one too
 //! few: abbreviations count, and in a line that could not be read each `git` begins a command.
 
+mod sweeps;
+
+use std::borrow::Cow;
+
 use super::git::{self, Call, first};
 use super::outcome::{Argument, Command, Deeds, How, Place, Write};
 
@@ -38,6 +42,9 @@ pub struct Danger {
     /// Where it takes effect: the folder it runs in, or what it writes. Unknown where that may be
     /// anywhere.
     pub folder: Place,
+    /// The folders that it names itself. Where none of them is the root of a tree, no tree is
+    /// swept. None are named: it is the whole tree.
+    pub swept: Vec<Place>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +111,7 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
     for command in &deeds.commands {
         let mut verbs = Vec::new();
         judge(command, &mut verbs);
-        let mut folder = takes_effect_in(command);
+        let mut about = Cow::Borrowed(command);
         // A program that nobody knows may start these: poetry run git stash.
         if verbs.is_empty() && !is_known(command.name()) {
             let starts = |word: &Argument| matches!(word.program(), "git" | "baton");
@@ -112,21 +119,27 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
             if let Some(argv) = later.and_then(|at| command.argv.get(at + 1..)) {
                 let inner = Command { argv: argv.to_vec(), ..command.clone() };
                 judge(&inner, &mut verbs);
-                folder = takes_effect_in(&inner);
+                about = Cow::Owned(inner);
             }
         }
-        if kills_unknown(command) && deeds.commands.iter().any(|one| mentions(one, "baton")) {
+        if kills_unknown(command) && deeds.commands.iter().any(finds_baton) {
             verbs.push(Verb::KillsBaton);
         }
         verbs.sort_unstable();
         verbs.dedup();
         let argv = command.words();
-        let danger = |verb| Danger { verb, argv: argv.clone(), folder: folder.clone() };
+        let folder = takes_effect_in(&about);
+        let danger = |verb| Danger {
+            verb,
+            argv: argv.clone(),
+            folder: folder.clone(),
+            swept: sweeps::folders(verb, &about),
+        };
         dangers.extend(verbs.into_iter().map(danger));
     }
     for write in deeds.writes.iter().filter(|write| is_inside(write)) {
-        let argv = vec![shown(&write.place)];
-        dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder: write.place.clone() });
+        let (argv, folder) = (vec![shown(&write.place)], write.place.clone());
+        dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder, swept: Vec::new() });
     }
     dangers
 }
@@ -134,9 +147,8 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
 /// The folder that a command is about. What turns git elsewhere, or holds for every repository, may
 /// be about any.
 fn takes_effect_in(command: &Command) -> Place {
-    let turned = |(name, _): &(String, Argument)| name.starts_with("GIT_");
     let lasting = matches!(command.name(), "export" | "declare" | "typeset" | "readonly");
-    if lasting || command.assigned.iter().any(turned) {
+    if lasting || is_turned(command) {
         return Place::Unknown;
     }
     match git::read(command) {
@@ -146,6 +158,10 @@ fn takes_effect_in(command: &Command) -> Place {
         Some(call) => call.folder,
         None => command.folder.clone(),
     }
+}
+
+fn is_turned(command: &Command) -> bool {
+    command.assigned.iter().any(|(name, _)| name.starts_with("GIT_"))
 }
 
 /// Programs for which `git` is just a word.
@@ -214,6 +230,16 @@ fn kills_unknown(command: &Command) -> bool {
     command.name() == "kill" && command.argv.iter().any(unknown)
 }
 
+/// Does it tell another command the processes of Baton?
+fn finds_baton(command: &Command) -> bool {
+    let looks = match command.name() {
+        "pgrep" | "pidof" | "ps" | "lsof" | "fuser" => true,
+        "cat" | "grep" | "egrep" | "rg" | "awk" | "gawk" | "sed" | "head" => command.feeds,
+        _ => false,
+    };
+    looks && mentions(command, "baton")
+}
+
 fn mentions(command: &Command, text: &str) -> bool {
     command.argv.iter().skip(1).any(|argument| argument.shown().contains(text))
         || command.input.as_deref().is_some_and(|input| input.contains(text))
@@ -248,11 +274,13 @@ fn environment(command: &Command, verbs: &mut Vec<Verb>) {
             sign if CLIENT_SIGNS.contains(&sign) && gone && asks_baton => {
                 verbs.push(Verb::ActsAsPerson);
             }
+            // Where nothing calls a hook, none is left out; but this says which programs run.
+            "GIT_EXEC_PATH" => verbs.push(Verb::NoVerify),
+            _ if shows => {}
             "GIT_DIR"
             | "GIT_WORK_TREE"
             | "GIT_INDEX_FILE"
             | "GIT_COMMON_DIR"
-            | "GIT_EXEC_PATH"
             | "GIT_CONFIG"
             | "GIT_CONFIG_GLOBAL"
             | "GIT_CONFIG_SYSTEM"
@@ -283,28 +311,23 @@ fn settings(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     }
 }
 
-/// Does it name everything there is?
-fn is_all(operand: &Argument) -> bool {
-    let shown = operand.shown();
-    let mut rest = shown.trim_end_matches('/');
-    while let Some(inner) = rest.strip_prefix("./") {
-        rest = inner.trim_start_matches('/');
-    }
-    !shown.is_empty() && matches!(rest, "" | "." | ".." | "*" | "**" | ":" | ":(top)" | ":/*")
-}
-
 fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     let options = call.options();
-    let names_all = options.operands.iter().any(is_all);
+    let operands = &options.operands;
     match call.verb {
+        _ if call.asks_for_help() => return,
         "stash" if !matches!(first(&options), "list" | "show" | "create") => {
             verbs.push(Verb::Stash);
         }
-        "reset" if options.has(&["--hard", "--merge", "--keep"]) => verbs.push(Verb::ResetHard),
+        "reset" => reset(call, verbs),
         "clean" if !options.has(&["-n", "--dry-run"]) => verbs.push(Verb::Clean),
-        "restore" if names_all && !options.has(&["-S", "--staged"]) => {
-            verbs.push(Verb::DiscardAll);
+        "restore" | "rm" if !sweeps::any(operands) || options.has(&["-n", "--dry-run"]) => {}
+        "restore" => {
+            let staged = options.has(&["-S", "--staged"]) && !options.has(&["-W", "--worktree"]);
+            verbs.push(if staged { Verb::AddAll } else { Verb::DiscardAll });
         }
+        "rm" if options.has(&["--cached"]) => verbs.push(Verb::AddAll),
+        "rm" => verbs.push(Verb::DiscardAll),
         "checkout" => checkout(call, verbs),
         "bisect" if matches!(first(&options), "log" | "view") => {}
         "bisect" | "am" | "rebase" | "merge" | "pull" | "cherry-pick" | "revert" | "switch" => {
@@ -315,9 +338,8 @@ fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
         }
         "add" | "stage" => {
             let dry = options.has(&["-n", "--dry-run"]);
-            let whole =
-                options.operands.is_empty() && options.has(&["-A", "--all", "-u", "--update"]);
-            if !dry && (names_all || whole) {
+            let whole = operands.is_empty() && options.has(&["-A", "--all", "-u", "--update"]);
+            if !dry && (sweeps::any(operands) || whole) {
                 verbs.push(Verb::AddAll);
             }
         }
@@ -328,7 +350,7 @@ fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
         "update-ref" => verbs.push(Verb::SwitchTree),
         "commit" if options.has(&["--dry-run"]) => {}
         "commit" => {
-            let takes_all = names_all || options.has(&["-a", "--all"]);
+            let takes_all = operands.iter().any(sweeps::is_all) || options.has(&["-a", "--all"]);
             let staged_too = options.operands.is_empty() || options.has(&["-i", "--include"]);
             verbs.push(match takes_all || staged_too {
                 true => Verb::PlainCommit,
@@ -354,7 +376,7 @@ fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
 fn checkout(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     let options = call.options();
     let paths = call.behind_dashes().unwrap_or(&options.operands);
-    if paths.iter().any(is_all) || options.has(&["-f", "--force"]) {
+    if sweeps::any(paths) || options.has(&["-f", "--force"]) {
         verbs.push(Verb::DiscardAll);
     }
     let named = call.behind_dashes().is_some_and(|paths| !paths.is_empty());
@@ -364,6 +386,37 @@ fn checkout(call: &Call<'_>, verbs: &mut Vec<Verb>) {
         || options.has(&git::OF_CONFLICTS);
     if !named && !only_paths && (making || options.operands.len() < 2) {
         verbs.push(Verb::SwitchTree);
+    }
+}
+
+/// Files by name are whoever's who names them; the index and the branch are everybody's.
+fn reset(call: &Call<'_>, verbs: &mut Vec<Verb>) {
+    let options = call.options();
+    if options.has(&["--hard", "--merge", "--keep"]) {
+        return verbs.push(Verb::ResetHard);
+    }
+    let behind = call.behind_dashes().unwrap_or_default();
+    let operands = &options.operands;
+    let before = &operands[..operands.len().saturating_sub(behind.len())];
+    let is_path = |operand: &Argument| match operand.text() {
+        Some(text) => git::is_surely_path(text),
+        None => !matches!(operand, Argument::Unknown(_)),
+    };
+    let commit = match before {
+        [only] if is_path(only) => None,
+        [only] => Some(only),
+        _ => None,
+    };
+    let named = behind.len() + before.len() - usize::from(commit.is_some());
+    let moves = commit.is_some_and(|commit| !matches!(commit.text(), Some("HEAD" | "@")));
+    if named > 0 {
+        if sweeps::any(operands) {
+            verbs.push(Verb::AddAll);
+        }
+    } else if moves {
+        verbs.push(Verb::SwitchTree);
+    } else if !options.has(&["--soft", "-p", "--patch"]) {
+        verbs.push(Verb::AddAll);
     }
 }
 

@@ -27,6 +27,12 @@ impl Call<'_> {
         options::read(self.arguments, short, long)
     }
 
+    /// It only tells how it would be called.
+    pub(super) fn asks_for_help(&self) -> bool {
+        let first = self.arguments.first().and_then(Argument::text);
+        first == Some("--help") || first == Some("-h") && self.arguments.len() == 1
+    }
+
     /// What stands behind `--`.
     pub(super) fn behind_dashes(&self) -> Option<&[Argument]> {
         let at = self.arguments.iter().position(|one| one.text() == Some("--"))?;
@@ -173,6 +179,7 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
         walker.opaque();
     }
     match call.verb {
+        _ if call.asks_for_help() => {}
         "diff" | "show" | "format-patch" | "log" if options.has(&["--output"]) => {
             let file = options.value(&["--output"]).cloned();
             let file = file.unwrap_or_else(|| Argument::Unknown("…".to_owned()));
@@ -184,7 +191,7 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
         "rm" if options.has(&["--cached"]) => {}
         "rm" => {
             let below = options.has(&["-r"]);
-            walker.writes_all(&inner, &options.operands, How::Delete, below);
+            walker.writes_all(&inner, &options.operands, How::DeleteFiles, below);
         }
         "mv" => moved(walker, &inner, &options),
         "restore" => {
@@ -196,11 +203,14 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
         "checkout" => checkout(walker, &inner, &call, &options),
         "reset" if !options.has(&["--hard", "--merge", "--keep"]) => {}
         "clean" if options.has(&["-n", "--dry-run"]) => {}
-        // Only what is not tracked goes.
-        "clean" => match &options.operands[..] {
-            [] => walker.writes_part(call.folder.clone(), How::Delete),
-            paths => walker.writes_part_of_all(&inner, paths, How::Delete),
-        },
+        // Only what is not tracked goes, and other repositories only if that is asked for twice.
+        "clean" => {
+            let how = if options.count("-f") > 1 { How::Delete } else { How::DeleteFiles };
+            match &options.operands[..] {
+                [] => walker.writes_part(call.folder.clone(), how),
+                paths => walker.writes_part_of_all(&inner, paths, how),
+            }
+        }
         "apply" => apply(walker, &inner, &options, input),
         "stash" if matches!(first(&options), "list" | "show") => {}
         "worktree" => worktree(walker, &inner, &options),
@@ -283,10 +293,10 @@ fn checkout(walker: &mut Walker, command: &Command, call: &Call<'_>, options: &O
 /// Options with which `checkout` takes only paths.
 pub(super) const OF_CONFLICTS: [&str; 2] = ["--ours", "--theirs"];
 
-/// Where `--` would stand in a `checkout NAME`, and the file that it is about if that is there: git
-/// itself refuses a name that is a branch as well.
-pub(super) fn doubtful_checkout(command: &Command) -> Option<(usize, Place)> {
-    let call = read(command).filter(|call| call.verb == "checkout")?;
+/// Where `--` would stand in a `checkout NAME` or a `reset NAME`, and the file that it is about if
+/// that is there: git itself refuses a name that is a branch as well.
+pub(super) fn doubtful_name(command: &Command) -> Option<(usize, Place)> {
+    let call = read(command).filter(|call| matches!(call.verb, "checkout" | "reset"))?;
     let options = call.options();
     let [only] = &options.operands[..] else { return None };
     let making = options.has(&["-b", "-B", "--orphan", "--detach"]);

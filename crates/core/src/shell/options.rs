@@ -60,6 +60,10 @@ impl Options {
         self.found.iter().any(|(found, _)| names.iter().any(|name| means(found, name)))
     }
 
+    pub(super) fn count(&self, name: &str) -> usize {
+        self.found.iter().filter(|(found, _)| means(found, name)).count()
+    }
+
     pub(super) fn value<'a>(&'a self, names: &[&str]) -> Option<&'a Argument> {
         let named = |found: &str| names.iter().any(|name| means(found, name));
         self.found.iter().find(|(found, _)| named(found)).and_then(|(_, value)| value.as_ref())

@@ -12,6 +12,10 @@ use super::Unparsed;
 const GUESSES_MAX: usize = 500;
 const GUESSED_BYTES_MAX: usize = 64 * 1024;
 
+/// What `mktemp` prints, where nothing turns it elsewhere: whoever knows the folder of temporary
+/// files puts that for `/tmp`.
+pub const TEMPORARY: &str = "/tmp/tmp.XXXXXXXXXX";
+
 /// What a line does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deeds {
@@ -41,12 +45,14 @@ pub struct Command {
     pub input: Option<String>,
     /// Something gives it a terminal that is none: `script`, `unbuffer`, `expect`.
     pub terminal: bool,
+    /// What it prints becomes words or the input of another command.
+    pub feeds: bool,
 }
 
 impl Command {
     pub(super) fn new(argv: Vec<Argument>, folder: Place) -> Self {
         let (assigned, unset) = (Vec::new(), Vec::new());
-        Self { assigned, unset, argv, folder, input: None, terminal: false }
+        Self { assigned, unset, argv, folder, input: None, terminal: false, feeds: false }
     }
 
     /// The name of the program, without its folder; empty when it is not known.
@@ -203,11 +209,11 @@ fn below(folder: &str, path: &str) -> String {
     }
 }
 
-/// A text as a pattern that matches it alone.
-pub(super) fn escaped(text: &str) -> String {
+/// A text as a pattern that matches it alone, wherever in one it stands.
+pub fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {
-        if ",*?[]{}\\~".contains(letter) {
+        if ",*?[]{}\\~!".contains(letter) {
             pattern.push('\\');
         }
         pattern.push(letter);
@@ -245,7 +251,11 @@ pub enum How {
     /// Made, or changed where it is.
     Change,
     Append,
+    /// It goes, and with `below` all that is in it.
     Delete,
+    /// Files in it go; other repositories and trees there, and git's own folder, are left:
+    /// `git rm`.
+    DeleteFiles,
     MoveFrom,
     MoveTo,
     Copy,
@@ -273,7 +283,8 @@ pub(super) fn guessed(line: &str, why: Unparsed) -> Deeds {
             }
             match commands.last_mut() {
                 Some(command) if !fresh => command.argv.push(word),
-                _ => commands.push(Command::new(vec![word], Place::Unknown)),
+                _ => commands
+                    .push(Command { feeds: true, ..Command::new(vec![word], Place::Unknown) }),
             }
             fresh = false;
         }

@@ -4,7 +4,8 @@
 //! makes the line not harmless. What writes by its nature is in `writers`, git in `git`.
 
 use super::options::{self, Options};
-use super::outcome::{Argument, Command, How, Place};
+use super::outcome::{Argument, Command, How, Place, TEMPORARY};
+use super::scripts::is_temporary;
 use super::state::State;
 use super::tree::Parsed;
 use super::walk::{Input, Walker};
@@ -143,15 +144,13 @@ pub(super) fn judge(
         }
         "awk" | "gawk" | "mawk" | "nawk" => awk(walker, command),
         "sed" | "gsed" => sed(walker, command),
-        "yq" => {
-            let options = read("IopP");
-            let files = options.operands.get(1..).unwrap_or_default();
-            match options.has(&["-i", "--inplace", "--in-place"]) {
-                true => walker.writes_all(command, files, How::Change, false),
-                false => walker.reads_all(command, files),
-            }
-        }
+        "yq" => yq(walker, command, &read("IopP")),
         "git" => git::judge(walker, command, input),
+        "mktemp" if is_temporary(command, state) => {
+            let folder = read("").has(&["-d", "--directory"]);
+            let how = if folder { How::Folder } else { How::Create };
+            walker.writes(Place::Path(TEMPORARY.to_owned()), how, false);
+        }
         _ => {
             if !writers::judge(walker, command, input) {
                 walker.opaque();
@@ -159,6 +158,14 @@ pub(super) fn judge(
         }
     }
     Ok(())
+}
+
+fn yq(walker: &mut Walker, command: &Command, options: &Options) {
+    let files = options.operands.get(1..).unwrap_or_default();
+    match options.has(&["-i", "--inplace", "--in-place"]) {
+        true => walker.writes_all(command, files, How::Change, false),
+        false => walker.reads_all(command, files),
+    }
 }
 
 /// Lines that match are not the file: whoever saw them has not read it.
@@ -233,24 +240,30 @@ struct Found {
 
 impl Found {
     fn of(command: &Command, roots: &[Argument], arguments: &[Argument]) -> Self {
-        let (mut name, mut deep, mut unsure) = (None, true, false);
+        let (mut name, mut deep, mut unsure, mut only) = (None, true, false, true);
         let mut tests =
             arguments.iter().skip_while(|one| !one.shown().starts_with(['-', '(', '!']));
         while let Some(test) = tests.next() {
             match test.text().unwrap_or_default() {
-                "-name" | "-iname" if name.is_none() => name = tests.next(),
+                "-name" | "-iname" if name.is_none() => {
+                    name = tests.next().filter(|name| name.text() != Some("*"));
+                }
                 // Folders go only with what is in them, or when that is nothing.
                 "-type" => unsure |= tests.next().and_then(Argument::text) != Some("f"),
                 "-maxdepth" => {
                     let depth = tests.next().and_then(Argument::text);
                     unsure |= depth != Some("1");
-                    deep = false;
+                    deep = depth != Some("1");
                 }
+                // All below its roots, only not these themselves.
+                "-mindepth" => unsure |= tests.next().and_then(Argument::text) != Some("1"),
                 "-depth" | "-print" | "-print0" | "-delete" => {}
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let ends = |one: &Argument| matches!(one.text(), Some(";" | "+"));
                     tests.by_ref().find(|one| ends(one));
                 }
+                // Beside the name there may be another way to be found.
+                "-o" | "-or" | "!" | "-not" | "," | "(" | ")" => (unsure, only) = (true, false),
                 _ => unsure = true,
             }
         }
@@ -262,8 +275,8 @@ impl Found {
         unsure |= !whole && pattern.is_none();
         let place = |root: &Argument| {
             let root = command.folder.join(root);
-            match (&pattern, unsure) {
-                (Some(pattern), false) => root.join(&Argument::Pattern(pattern.clone())),
+            match (&pattern, !unsure || only) {
+                (Some(pattern), true) => root.join(&Argument::Pattern(pattern.clone())),
                 _ => root,
             }
         };

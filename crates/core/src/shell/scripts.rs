@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::outcome::{Argument, Command, Place};
+use super::outcome::{Argument, Command, Place, TEMPORARY};
 use super::reader;
 use super::state::State;
 use super::tree::{Node, Parsed};
@@ -44,21 +44,21 @@ impl Walker {
             Inner::Script(text, arguments) => self.inner_script(&text, arguments, &command, state),
             Inner::Unknown => {
                 self.opaque();
-                self.note(command, input);
+                self.note(command, state, input);
                 Ok(())
             }
             Inner::Itself => {
                 if !self.builtin(&command, state)? {
                     programs::judge(self, &command, state, input)?;
                 }
-                self.note(command, input);
+                self.note(command, state, input);
                 Ok(())
             }
         }
     }
 
-    fn note(&mut self, mut command: Command, input: &Input) {
-        self.output = printed(&command, input);
+    fn note(&mut self, mut command: Command, state: &State, input: &Input) {
+        self.output = printed(&command, state, input);
         command.terminal |= self.terminal;
         if let Input::Known(text) = input {
             command.input = Some(text.clone());
@@ -170,6 +170,7 @@ impl Walker {
                 // It may go anywhere and set anything.
                 state.folder = Place::Unknown;
                 state.variables.values_mut().for_each(|value| *value = None);
+                state.set("TMPDIR", None);
                 self.opaque();
             }
             _ => return Ok(false),
@@ -194,11 +195,22 @@ fn is_option(argument: &Argument) -> bool {
 }
 
 /// What a command surely prints.
-fn printed(command: &Command, input: &Input) -> Option<Argument> {
+fn printed(command: &Command, state: &State, input: &Input) -> Option<Argument> {
     match command.name() {
+        "mktemp" if is_temporary(command, state) => Some(TEMPORARY.into()),
         "pwd" => Some(command.folder.as_argument()),
         _ => printed_text(command, input).map(Argument::Text),
     }
+}
+
+/// Does `mktemp` make something where temporary files lie, and nowhere else?
+pub(super) fn is_temporary(command: &Command, state: &State) -> bool {
+    let plain = ["-d", "-q", "-dq", "-qd", "--directory", "--quiet"];
+    let is_plain = |word: &Argument| word.text().is_some_and(|text| plain.contains(&text));
+    let turned = state.variables.contains_key("TMPDIR")
+        || command.assigned.iter().any(|(name, _)| name == "TMPDIR")
+        || !command.unset.is_empty();
+    !turned && command.argv.iter().skip(1).all(is_plain)
 }
 
 fn printed_text(command: &Command, input: &Input) -> Option<String> {

@@ -34,7 +34,7 @@ impl Deeds {
             };
         }
         for command in &mut self.commands {
-            let Some((at, place)) = git::doubtful_checkout(command) else { continue };
+            let Some((at, place)) = git::doubtful_name(command) else { continue };
             if look(&place).is_some_and(|seen| seen != Seen::Missing) {
                 command.argv.insert(at, "--".into());
             }
@@ -57,7 +57,8 @@ fn holds(write: &Write, look: &impl Fn(&Place) -> Option<Seen>) -> bool {
     }
 }
 
-fn folder_of(place: &Place) -> Option<Place> {
+/// The folder around it; none for a name alone.
+pub(super) fn folder_of(place: &Place) -> Option<Place> {
     let parent = |text: &str| {
         let (folder, _) = text.trim_end_matches('/').rsplit_once('/')?;
         Some(if folder.is_empty() { "/".to_owned() } else { folder.to_owned() })

@@ -1,14 +1,17 @@
 //! Lines as agents write them, and what is known of each.
 //!
-//! Each table is one line and its deeds in short: `create a`, `delete b/**` with all below it, `?`
-//! for a place nobody knows, `/some` for what cannot be told of it, and `!` at the end of what is
-//! not harmless.
+//! Each table is one line and its deeds in short: `create a`, `delete b/**` with all below it,
+//! `thin b/**` for the files there, `?` for a place nobody knows, `/some` for what cannot be told
+//! of it, and `!` at the end of what is not harmless.
 
 mod dangers;
+mod formatters;
 mod limits;
 mod lines;
+mod links;
 mod properties;
 mod settling;
+mod sweeps;
 
 use super::outcome::{Deeds, How, Place, When, Write};
 
@@ -29,6 +32,7 @@ fn write(write: &Write) -> String {
         How::Change => "change",
         How::Append => "append",
         How::Delete => "delete",
+        How::DeleteFiles => "thin",
         How::MoveFrom => "from",
         How::MoveTo => "to",
         How::Copy => "copy",

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::danger::CLIENT_IDS;
 use super::expand::{self, Bit};
+use super::links::Links;
 use super::outcome::{Argument, Command, Deeds, How, Place, When, Write};
 use super::state::State;
 use super::tree::{Assignment, Block, Change, Item, Link, Node, Operator, Parsed, Piece};
@@ -33,6 +34,7 @@ pub(super) struct Walker {
     /// What the last command printed, where that is sure.
     pub(super) output: Option<Argument>,
     pub(super) terminal: bool,
+    pub(super) links: Links,
     depth: usize,
     ran: usize,
     /// Everything that was followed, also what runs no program.
@@ -43,8 +45,9 @@ pub(super) struct Walker {
 /// Follows a whole script from its start.
 pub(super) fn walk(script: &Script) -> Parsed<Deeds> {
     let deeds = Deeds { harmless: true, ..Deeds::default() };
-    let (depth, ran, steps, letters) = (0, 0, 0, 0);
-    let mut walker = Walker { deeds, output: None, terminal: false, depth, ran, steps, letters };
+    let (depth, ran, steps, letters, links) = (0, 0, 0, 0, Links::default());
+    let (output, terminal) = (None, false);
+    let mut walker = Walker { deeds, output, terminal, links, depth, ran, steps, letters };
     let mut state = State {
         folder: Place::here(),
         before: None,
@@ -84,6 +87,8 @@ impl Walker {
         // Where a chain of && and || may have stopped, and where its last command began.
         let mut stopped: Option<State> = None;
         let mut previous: Option<State> = None;
+        // Where the script was left before its end, for what comes after it.
+        let mut left: Option<State> = None;
         let mut sure = true;
         for (index, item) in script.iter().enumerate() {
             if item.link == Link::Always {
@@ -93,16 +98,25 @@ impl Walker {
                 sure = true;
             }
             if item.link == Link::And && !sure {
-                match &mut stopped {
-                    Some(stopped) => stopped.meet(state),
-                    None => stopped = Some(state.clone()),
-                }
+                meet_or_be(&mut stopped, state);
             }
             if item.link == Link::Or {
                 let mut other = previous.take().unwrap_or_else(|| state.clone());
                 self.item(item, &mut other, input)?;
-                state.meet(&other);
-                sure = false;
+                match leaving(item) {
+                    None => {
+                        state.meet(&other);
+                        sure = false;
+                    }
+                    // Whoever is still here has come through all that stood before.
+                    Some(leaving) => {
+                        let gone = stopped.take().into_iter().chain([other]);
+                        if leaving == Leaving::Script {
+                            gone.for_each(|gone| meet_or_be(&mut left, &gone));
+                        }
+                        sure = true;
+                    }
+                }
                 continue;
             }
             let other_follows = script.get(index + 1).is_some_and(|next| next.link == Link::Or);
@@ -110,9 +124,7 @@ impl Walker {
             self.item(item, state, input)?;
             sure &= surely_succeeds(item);
         }
-        if let Some(stopped) = stopped {
-            state.meet(&stopped);
-        }
+        stopped.iter().chain(&left).for_each(|other| state.meet(other));
         Ok(())
     }
 
@@ -125,9 +137,12 @@ impl Walker {
         let last = item.pipeline.len().saturating_sub(1);
         for (index, node) in item.pipeline.iter().enumerate() {
             let mut inner = state.clone();
-            let before = self.ran;
+            let (before, noted) = (self.ran, self.deeds.commands.len());
             self.output = None;
             self.deeper(|walker| walker.node(node, &mut inner, &input))?;
+            if index < last {
+                self.feeds_since(noted);
+            }
             let output = self.output.take().filter(|_| self.ran == before + 1);
             let text = output.as_ref().and_then(Argument::text);
             input = text.map_or(Input::Unknown, |text| Input::Known(text.to_owned()));
@@ -342,7 +357,11 @@ impl Walker {
     }
 
     pub(super) fn writes_when(&mut self, place: Place, how: How, below: bool, when: When) {
-        if !matches!(&place, Place::Path(path) if is_device(path)) {
+        if matches!(&place, Place::Path(path) if is_device(path)) {
+            return;
+        }
+        let behind = self.links.behind(&place, how);
+        for place in std::iter::once(place).chain(behind) {
             self.deeds.writes.push(Write { place, how, below, part: false, when });
         }
     }
@@ -358,6 +377,12 @@ impl Walker {
         if !device && place != Place::Unknown && !self.deeds.reads.contains(&place) {
             self.deeds.reads.push(place);
         }
+    }
+
+    /// What these commands print is used by another.
+    fn feeds_since(&mut self, noted: usize) {
+        let commands = self.deeds.commands.iter_mut().skip(noted);
+        commands.for_each(|command| command.feeds = true);
     }
 
     /// Something runs that may write anything.
@@ -454,9 +479,10 @@ impl Walker {
     /// Runs a substitution; gives what it prints, where that is sure.
     fn substituted(&mut self, script: &Script, state: &State) -> Parsed<Option<Argument>> {
         let mut inner = state.clone();
-        let before = self.ran;
+        let (before, noted) = (self.ran, self.deeds.commands.len());
         self.output = None;
         self.deeper(|walker| walker.script(script, &mut inner, &Input::Outside))?;
+        self.feeds_since(noted);
         let output = self.output.take().filter(|_| self.ran == before + 1);
         Ok(output.map(|output| match output {
             Argument::Text(text) => Argument::Text(text.trim_end_matches('\n').to_owned()),
@@ -527,6 +553,38 @@ fn is_device(path: &str) -> bool {
             || name.starts_with("udp/")
             || matches!(name, "random" | "urandom")
     })
+}
+
+fn meet_or_be(state: &mut Option<State>, other: &State) {
+    match state {
+        Some(state) => state.meet(other),
+        None => *state = Some(other.clone()),
+    }
+}
+
+/// How a command ends what it stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// With the whole shell: nothing comes after it.
+    Shell,
+    /// With a loop or a function, after which the line goes on.
+    Script,
+}
+
+/// Does it surely leave: `exit`, or `{ echo no; exit 1; }`?
+fn leaving(item: &Item) -> Option<Leaving> {
+    match (&item.pipeline[..], item.background) {
+        ([Node::Simple(simple)], false) => match literal(simple.words.first()?)?.as_str() {
+            "exit" => Some(Leaving::Shell),
+            "return" | "break" | "continue" => Some(Leaving::Script),
+            _ => None,
+        },
+        ([Node::Block { kind: Block::Group, parts, .. }], false) => {
+            let last = parts.last()?.last()?;
+            leaving(last).filter(|_| last.link == Link::Always)
+        }
+        _ => None,
+    }
 }
 
 /// Commands that a line is written to rely on.

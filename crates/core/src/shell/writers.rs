@@ -5,8 +5,10 @@
 
 use crate::patches::{self, Action, File};
 
+use super::formatters;
 use super::options::{self, Options};
 use super::outcome::{Argument, Command, How, Place, When};
+use super::settling::folder_of;
 use super::walk::{Input, Walker};
 
 /// Notes what the command writes; false when the program is not known.
@@ -44,7 +46,7 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) -> bo
         }
         "cp" | "mv" | "ln" | "install" | "rsync" => copy(walker, command),
         "dd" => dd(walker, command),
-        "perl" => perl(walker, command),
+        "perl" | "ruby" => perl(walker, command),
         "ed" | "ex" => {
             let operands = read("pc").operands;
             walker.writes_all(command, &operands, How::Change, false);
@@ -70,7 +72,7 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) -> bo
             }
         }
         "split" | "csplit" | "mktemp" => walker.writes(Place::Unknown, How::Create, false),
-        _ => return false,
+        _ => return formatters::judge(walker, command),
     }
     true
 }
@@ -104,7 +106,7 @@ fn copy(walker: &mut Walker, command: &Command) {
     let Some(target) = target else { return walker.opaque() };
     let remote = |one: &Argument| name == "rsync" && one.shown().contains(':');
     let archive = ["-r", "-R", "-a", "--recursive", "--archive"];
-    let below = matches!(name, "mv" | "rsync") || options.has(&archive);
+    let below = matches!(name, "mv" | "rsync") || name != "ln" && options.has(&archive);
     match name {
         "mv" => walker.writes_all(command, &sources, How::MoveFrom, true),
         "rsync" if options.has(&["--remove-source-files"]) => {
@@ -120,42 +122,102 @@ fn copy(walker: &mut Walker, command: &Command) {
         return;
     }
     let how = if name == "mv" { How::MoveTo } else { How::Copy };
-    // What the sources have decides what it makes below the target; but what they do not have is
-    // taken away from there, if that is asked for.
-    let takes_away =
-        ["--delete", "--del", "--delete-before", "--delete-after", "--delete-excluded"];
-    if name == "rsync" && options.has(&takes_away) {
-        return walker.writes_all(command, &[target], How::Delete, true);
+    let taken = ["--delete", "--del", "--delete-before", "--delete-after", "--delete-excluded"];
+    if name == "rsync" && options.has(&taken) {
+        return mirrored(walker, command, &options, &target);
     }
+    // What the sources have decides what it makes below the target.
     if name == "rsync" || options.has(&["--parents"]) {
         return walker.writes_part_of_all(command, &[target], how);
     }
-    let unsure = folder.is_none() && sources.len() == 1 && !options.has(&["-T"]);
-    landed(walker, command, &sources, &target, (how, below, unsure));
+    let unsure = folder.is_none() && sources.len() == 1;
+    landed(walker, command, &options, (&sources, &target, unsure), (how, below));
+}
+
+/// Notes where each source lands, and which of these are links to them.
+fn landed(
+    walker: &mut Walker,
+    command: &Command,
+    options: &Options,
+    (sources, target, unsure): (&[Argument], &Argument, bool),
+    (how, below): (How, bool),
+) {
+    let landings = match options.has(&["-T", "--no-target-directory"]) {
+        true => itself(sources, &walker.place(command, target), When::Always),
+        false => landings(walker, command, sources, target, unsure),
+    };
+    let linked = match command.name() {
+        "ln" => Some(options.has(&["-s", "--symbolic"]) && !options.has(&["-r", "--relative"])),
+        "cp" if options.has(&["-l", "--link", "-s", "--symbolic-link"]) => Some(false),
+        _ => None,
+    };
+    // A link that was there is replaced, not written through.
+    let mut links = linked.map(|_| std::mem::take(&mut walker.links));
+    for Landing { source, place, when } in landings {
+        // What a link says is read from where the link is.
+        let from = match linked {
+            Some(true) => folder_of(&place).unwrap_or_else(Place::here),
+            _ => command.folder.clone(),
+        };
+        if let Some(links) = &mut links {
+            links.add(&place, from.join(source));
+        }
+        walker.writes_when(place, how, below, when);
+    }
+    if let Some(links) = links {
+        walker.links = links;
+    }
+}
+
+/// `rsync --delete`: what the sources do not have is taken away from the target, unless it is left
+/// out.
+fn mirrored(walker: &mut Walker, command: &Command, options: &Options, target: &Argument) {
+    let target = std::slice::from_ref(target);
+    let leaves = ["--exclude", "--include", "--filter", "-f", "--exclude-from"];
+    match options.has(&leaves) {
+        true => {
+            walker.writes_part_of_all(command, target, How::Delete);
+            walker.writes_all(command, target, How::DeleteFiles, true);
+        }
+        false => walker.writes_all(command, target, How::Delete, true),
+    }
+}
+
+/// Where one of several sources lands, if that is so.
+struct Landing<'a> {
+    source: &'a Argument,
+    place: Place,
+    when: When,
+}
+
+/// What is copied as the target.
+fn itself<'a>(sources: &'a [Argument], place: &Place, when: When) -> Vec<Landing<'a>> {
+    sources.iter().map(|source| Landing { source, place: place.clone(), when }).collect()
 }
 
 /// Where something lands: in the target if it is a folder, else as the target itself. Nobody can
 /// tell here which of the two it is when there is one source, so both are told.
-fn landed(
-    walker: &mut Walker,
+fn landings<'a>(
+    walker: &Walker,
     command: &Command,
-    sources: &[Argument],
+    sources: &'a [Argument],
     target: &Argument,
-    (how, below, unsure): (How, bool, bool),
-) {
+    unsure: bool,
+) -> Vec<Landing<'a>> {
     let shown = target.shown();
     let folder = shown.ends_with('/') || matches!(&*shown, "." | "..") || shown.ends_with("/..");
     let unsure = unsure && !folder;
-    if unsure {
-        walker.writes_when(walker.place(command, target), how, below, When::NoFolder);
-    }
+    let base = walker.place(command, target);
+    let mut landings = match unsure {
+        true => itself(sources, &base, When::NoFolder),
+        false => Vec::new(),
+    };
     for source in sources {
-        let base = walker.place(command, target);
         let place = match (source, &base) {
             (Argument::Text(text), Place::Path(_) | Place::Home(_)) => {
                 let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
                 match name {
-                    "." | ".." | "" => base,
+                    "." | ".." | "" => base.clone(),
                     _ => base.join(&name.into()),
                 }
             }
@@ -169,8 +231,9 @@ fn landed(
             continue;
         }
         let when = if unsure { When::InFolder } else { When::Always };
-        walker.writes_when(place, how, below, when);
+        landings.push(Landing { source, place, when });
     }
+    landings
 }
 
 fn dd(walker: &mut Walker, command: &Command) {
@@ -190,7 +253,7 @@ fn dd(walker: &mut Walker, command: &Command) {
     }
 }
 
-/// perl writes in place with `-i`; whatever else its program does, nobody knows.
+/// perl, and ruby after it, write in place with `-i`; whatever else its program does, nobody knows.
 fn perl(walker: &mut Walker, command: &Command) {
     let arguments = command.argv.get(1..).unwrap_or_default();
     let mut in_place = false;

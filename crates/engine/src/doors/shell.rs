@@ -22,6 +22,7 @@ use super::held;
 pub use super::sweeping::Saved;
 use super::sweeping::{self, Risk};
 use super::targets;
+pub use super::whereabouts::places;
 use super::whereabouts::{self, Whereabouts};
 use crate::denying;
 use crate::failure::Failure;
@@ -174,8 +175,12 @@ fn look_at_dangers(
     dangers.extend(whereabouts::removals(&workspace.place, cwd, deeds));
     for danger in dangers {
         match whereabouts::of(&workspace.place, cwd, &danger.folder) {
+            Whereabouts::Here if sweeping::spares(workspace, actor, cwd, &danger)? => {}
             Whereabouts::Here => weigh(workspace, actor, danger, None, judged)?,
             Whereabouts::Tree(root) => workspace.within(&root, actor, |workspace, actor| {
+                if sweeping::spares(workspace, actor, cwd, &danger)? {
+                    return Ok(());
+                }
                 weigh(workspace, actor, danger, Some(&root), judged)
             })?,
             Whereabouts::Outside => {

@@ -5,15 +5,21 @@
 //! uncommitted work of a holder that is gone is under `refs/baton/rescue/` before the sweep may run
 //! (S17).
 
+use std::path::Path;
+
 use baton_core::claim::Claim;
 use baton_core::context::{Actor, Life, Observed};
 use baton_core::resource::Resource;
 use baton_core::scene::Scene;
 use baton_core::sessions::{self, Session};
+use baton_core::shell::Place as Named;
+use baton_core::shell::danger::{Danger, Verb};
 use baton_core::view::get;
 
+use super::whereabouts;
 use crate::failure::Failure;
 use crate::git::{Changed, Git, Rescue};
+use crate::place::identity::resolve;
 use crate::sessions::SeatState;
 use crate::sighting::{RESCUE_PREFIX, bury, files, life_of};
 use crate::workspace::Workspace;
@@ -95,6 +101,38 @@ pub(super) fn look(
         risk.saved.extend(save_rest(workspace, &mine, &theirs)?);
     }
     Ok(risk)
+}
+
+/// Does a sweep stay in folders of which none is the root of a tree? Then it takes what it names,
+/// as any other command: what it writes is judged by name. Only what is cleaned away is not named
+/// anywhere, so what others hold there counts.
+pub(super) fn spares(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    danger: &Danger,
+) -> Result<bool, Failure> {
+    if danger.swept.is_empty() {
+        return Ok(false);
+    }
+    let place = &workspace.place;
+    let within = |named: &Named| {
+        let path = whereabouts::path_of(place, cwd, named)?;
+        let located = resolve(place, cwd, path.as_os_str()).ok()?.into_iter().next_back()?;
+        Some(located.path).filter(|path| !path.is_empty())
+    };
+    let folders: Option<Vec<String>> = danger.swept.iter().map(within).collect();
+    let Some(folders) = folders else { return Ok(false) };
+    if danger.verb != Verb::Clean {
+        return Ok(true);
+    }
+    let folders = folders.iter().flat_map(|folder| Resource::literal(&format!("{folder}/")));
+    let folders: Vec<Resource> = folders.collect();
+    let held = held_here(workspace)?
+        .into_iter()
+        .filter(|one| actor.session.as_ref() != Some(&one.claim.hold.holder.session));
+    let mut held = held.flat_map(|one| one.claim.hold.resources);
+    Ok(!held.any(|held| folders.iter().any(|folder| folder.overlaps(&held))))
 }
 
 /// A claim in this tree, and how its holder looks.

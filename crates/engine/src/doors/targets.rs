@@ -15,6 +15,7 @@ use baton_core::shell::{self, Deeds, How, Seen, Write};
 use baton_core::zones::Rule;
 
 use super::edit::{self, Change, Target};
+use super::whereabouts;
 use crate::checking;
 use crate::failure::Failure;
 use crate::git::Git;
@@ -57,12 +58,7 @@ struct From<'a> {
 
 impl From<'_> {
     fn path(&self, place: &shell::Place) -> Option<PathBuf> {
-        match place {
-            shell::Place::Path(path) => Some(self.cwd.join(path)),
-            shell::Place::Root(path) => Some(self.place.root.join(path)),
-            shell::Place::Home(path) => Some(home()?.join(path)),
-            shell::Place::Pattern(_) | shell::Place::Unknown => None,
-        }
+        whereabouts::path_of(self.place, self.cwd, place)
     }
 
     fn look(&self, place: &shell::Place) -> Option<Seen> {
@@ -76,7 +72,7 @@ impl From<'_> {
 
     fn aim(&self, write: &Write, aims: &mut Aims) {
         let change = match write.how {
-            How::Delete | How::MoveFrom => Change::Away,
+            How::Delete | How::DeleteFiles | How::MoveFrom => Change::Away,
             How::Append => Change::Append,
             How::Create | How::MoveTo | How::Copy if !write.below => Change::Over,
             _ => Change::Unknown,
@@ -90,7 +86,9 @@ impl From<'_> {
             }),
             place => {
                 let path = match place {
-                    shell::Place::Path(path) => Some(path.clone()),
+                    shell::Place::Path(path) if !path.starts_with(shell::TEMPORARY) => {
+                        Some(path.clone())
+                    }
                     other => self.path(other).and_then(|path| path.to_str().map(str::to_owned)),
                 };
                 // The device files that every shell line writes to.
@@ -129,8 +127,8 @@ impl From<'_> {
         match pattern.strip_prefix("~/") {
             None => Some(pattern.to_owned()),
             Some(rest) => {
-                let home = home()?.into_os_string().into_string().ok()?;
-                Some(format!("{}/{rest}", escaped(trimmed(&home))))
+                let home = whereabouts::home()?.into_os_string().into_string().ok()?;
+                Some(format!("{}/{rest}", shell::escaped(trimmed(&home))))
             }
         }
     }
@@ -161,23 +159,11 @@ impl From<'_> {
     }
 }
 
-fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
-}
-
 fn trimmed(path: &str) -> &str {
     match path.trim_end_matches('/') {
         "" => path,
         path => path,
     }
-}
-
-/// A text as a pattern that matches it alone.
-fn escaped(text: &str) -> String {
-    let special = |letter: char| "*?[]{}\\,!".contains(letter);
-    let letters =
-        text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter]));
-    letters.collect()
 }
 
 /// Judges what a line would write, and claims the files of it.

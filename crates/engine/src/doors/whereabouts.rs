@@ -1,12 +1,13 @@
 //! Where a shell line is about: which of its folders lie in which tree of the workspace.
 //!
-//! Owns the step from a place in a line to a tree. What cannot be told is taken for the tree the
-//! line starts in: rather one danger too many is seen there than one too few.
+//! Owns the step from a place in a line to a path and a tree. What cannot be told is taken for the
+//! tree the line starts in: rather one danger too many is seen there than one too few.
 
 use std::path::{Path, PathBuf};
 
+use baton_core::pattern::Pattern;
 use baton_core::shell::danger::{Danger, Verb};
-use baton_core::shell::{Argument, Command, Deeds, Place as Named};
+use baton_core::shell::{self, Command, Deeds, How, Place as Named, TEMPORARY, Write};
 
 use crate::place::Place;
 use crate::place::identity::{self, resolve};
@@ -25,7 +26,7 @@ pub(super) enum Whereabouts {
 
 /// Where a place of a line lies, for a line that starts in `cwd`.
 pub(super) fn of(place: &Place, cwd: &Path, named: &Named) -> Whereabouts {
-    let Some(path) = path_of(cwd, named) else { return Whereabouts::Here };
+    let Some(path) = path_of(place, cwd, named) else { return Whereabouts::Here };
     match resolve(place, cwd, path.as_os_str()) {
         Ok(located) => match located.into_iter().next_back() {
             Some(last) if last.tree_root != place.root => Whereabouts::Tree(last.tree_root),
@@ -37,13 +38,33 @@ pub(super) fn of(place: &Place, cwd: &Path, named: &Named) -> Whereabouts {
 }
 
 /// The path on disk; nothing where the line alone does not tell.
-fn path_of(cwd: &Path, named: &Named) -> Option<PathBuf> {
+pub(super) fn path_of(place: &Place, cwd: &Path, named: &Named) -> Option<PathBuf> {
     match named {
-        Named::Path(text) => Some(cwd.join(text)),
-        Named::Home(rest) => std::env::home_dir().map(|home| home.join(rest)),
-        // The root of the tree the line runs in is in that tree.
+        Named::Root(path) => Some(place.root.join(path)),
+        other => path_anywhere(cwd, other),
+    }
+}
+
+/// The same, where no tree is known yet.
+fn path_anywhere(cwd: &Path, named: &Named) -> Option<PathBuf> {
+    match named {
+        Named::Path(text) => Some(match text.strip_prefix(TEMPORARY) {
+            Some(rest) => std::env::temp_dir().join(format!("tmp.XXXXXXXXXX{rest}")),
+            None => cwd.join(text),
+        }),
+        Named::Home(rest) => home().map(|home| home.join(rest)),
         Named::Root(_) | Named::Pattern(_) | Named::Unknown => None,
     }
+}
+
+/// What `~` is in a shell.
+pub(super) fn home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}
+
+/// Paths that a line which starts in `cwd` is about, for whoever stands outside all workspaces.
+pub fn places(cwd: &Path, line: &str) -> Vec<PathBuf> {
+    shell::places(line).iter().filter_map(|named| path_anywhere(cwd, named)).collect()
 }
 
 /// Roots of the other trees in which the line runs something or writes, or that it names to a
@@ -78,53 +99,86 @@ pub(super) fn other_trees(place: &Place, cwd: &Path, deeds: &Deeds) -> Vec<PathB
 
 /// Working trees, and git's own folder, that go with what the line removes or moves away.
 pub(super) fn removals(place: &Place, cwd: &Path, deeds: &Deeds) -> Vec<Danger> {
-    let mut dangers = Vec::new();
-    let mut gone: Vec<PathBuf> = deeds.commands.iter().flat_map(|one| removed(cwd, one)).collect();
+    let away = |write: &&Write| {
+        matches!(write.how, How::Delete | How::MoveFrom) && (write.below || write.part)
+    };
+    let mut gone: Vec<(&Named, bool)> =
+        deeds.writes.iter().filter(away).map(|write| (&write.place, write.part)).collect();
     gone.sort_unstable();
     gone.dedup();
-    for path in gone.into_iter().take(PLACES_MAX) {
-        // Of a link only the link goes.
-        let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        let Some(gone) = path.canonicalize().ok().filter(|_| !is_link) else { continue };
-        let argv = vec![path.display().to_string()];
+    let mut dangers = Vec::new();
+    for (named, part) in gone.into_iter().take(PLACES_MAX) {
+        let Some(gone) = Gone::of(place, cwd, named) else { continue };
+        let swept = Vec::new();
         let mut kept = place.git.iter().map(|dirs| &dirs.common_dir).chain([&place.store]);
-        if kept.any(|kept| kept.starts_with(&gone)) {
-            dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder: Named::Unknown });
+        if !part && kept.any(|kept| gone.takes(kept)) {
+            let (argv, folder) = (vec![gone.shown.clone()], Named::Unknown);
+            dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder, swept });
             continue;
         }
-        for root in place.tree_roots().into_iter().filter(|root| root.starts_with(&gone)) {
-            let folder = Named::Path(root.display().to_string());
-            dangers.push(Danger { verb: Verb::RemovesTree, argv: argv.clone(), folder });
+        // Of what is only thinned out, one's own tree stays, and is compared afterwards.
+        let goes = |root: &PathBuf| gone.takes(root) && (!part || *root != place.root);
+        for root in place.tree_roots().into_iter().filter(goes) {
+            let (argv, folder) = (vec![gone.shown.clone()], root.display().to_string());
+            let (verb, folder) = (Verb::RemovesTree, Named::Path(folder));
+            dangers.push(Danger { verb, argv, folder, swept: swept.clone() });
         }
     }
     dangers
 }
 
-/// What a command takes away with all that is in it. Others delete file by file, and never a tree.
-fn removed(cwd: &Path, command: &Command) -> Vec<PathBuf> {
-    let words = command.words();
-    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    let recursive = |word: &String| {
-        word == "--recursive"
-            || word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R'])
-    };
-    let mut operands: Vec<&Argument> =
-        command.argv.iter().skip(1).filter(|one| !one.shown().starts_with('-')).collect();
-    match command.name() {
-        "rm" if words.iter().any(recursive) => {}
-        "mv" => drop(operands.pop()),
-        "git" if has(&["worktree"]) && has(&["remove", "move"]) => {}
-        _ => return Vec::new(),
+/// What a line takes away with all that is in it.
+struct Gone {
+    /// As it is told.
+    shown: String,
+    /// The folder itself, or the one below which the pattern matches.
+    folder: PathBuf,
+    pattern: Option<String>,
+}
+
+impl Gone {
+    /// Nothing where there is nothing to take away.
+    fn of(place: &Place, cwd: &Path, named: &Named) -> Option<Self> {
+        let Named::Pattern(text) = named else {
+            let path = path_of(place, cwd, named)?;
+            // Of a link only the link goes.
+            let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+            let folder = path.canonicalize().ok().filter(|_| !is_link)?;
+            return Some(Self { shown: path.display().to_string(), folder, pattern: None });
+        };
+        let special = |name: &str| name.contains(['*', '?', '[', '{', '\\']);
+        let names: Vec<&str> = text.trim_end_matches('/').split('/').collect();
+        let first = names.iter().position(|name| special(name)).unwrap_or(names.len());
+        let (folder, pattern) = names.split_at(first);
+        let folder = match folder.split_first() {
+            Some((&"~", rest)) => home()?.join(rest.join("/")),
+            Some((&"", rest)) => Path::new("/").join(rest.join("/")),
+            _ => cwd.join(folder.join("/")),
+        };
+        let folder = folder.canonicalize().ok()?;
+        Some(Self { shown: text.clone(), folder, pattern: Some(pattern.join("/")) })
     }
-    let turned = words.iter().position(|word| word == "-C").and_then(|at| words.get(at + 1));
-    let turned = turned.filter(|_| command.name() == "git");
-    let folder = path_of(cwd, &command.folder);
-    let folder = folder.map(|folder| turned.map_or(folder.clone(), |to| folder.join(to)));
-    let path = |operand: &&Argument| match operand {
-        Argument::Text(text) => folder.as_ref().map(|folder| folder.join(text)),
-        Argument::Start(text) => Some(cwd.join(text)),
-        Argument::Home(rest) => path_of(cwd, &Named::Home(rest.clone())),
-        Argument::Pattern(_) | Argument::Unknown(_) => None,
-    };
-    operands.iter().filter_map(path).collect()
+
+    fn takes(&self, path: &Path) -> bool {
+        let Some(text) = &self.pattern else { return path.starts_with(&self.folder) };
+        let Some(below) = path.strip_prefix(&self.folder).ok().and_then(Path::to_str) else {
+            return false;
+        };
+        let Ok(pattern) = Pattern::glob(text) else {
+            // Whatever it means, it may match what is not hidden.
+            return !below.is_empty() && !below.starts_with('.');
+        };
+        let names: Vec<&str> = below.split('/').collect();
+        (1..=names.len()).map(|count| &names[..count]).any(|names| {
+            let seen = text.contains("**") || !is_hidden(text, names);
+            seen && pattern.matches(&names.join("/"))
+        })
+    }
+}
+
+/// To a shell, what begins with a dot is matched by a dot alone; programs that search are asked
+/// with `**`, and match it.
+fn is_hidden(pattern: &str, names: &[&str]) -> bool {
+    let mut pairs = pattern.split('/').zip(names);
+    pairs.any(|(pattern, name)| name.starts_with('.') && pattern.starts_with(['*', '?']))
 }

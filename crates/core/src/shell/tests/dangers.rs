@@ -56,7 +56,17 @@ fn verbs_of_git() {
     each(&[Verb::Stash], STASHES);
     each(&[Verb::ResetHard], &["git reset --hard", "git reset --har HEAD~1", "git reset --keep x"]);
     each(&[Verb::Clean], &["git clean -fd", "git clean -fdx src"]);
-    each(&[Verb::DiscardAll], &["git checkout .", "git checkout -- .", "git restore ."]);
+    each(
+        &[Verb::DiscardAll],
+        &[
+            "git checkout .",
+            "git checkout -- .",
+            "git restore .",
+            "git restore --staged --worktree .",
+            "git rm -rf .",
+            "git restore /abs/root",
+        ],
+    );
     let switches = [
         "git checkout main",
         "git checkout -b x",
@@ -72,11 +82,34 @@ fn verbs_of_git() {
         "git branch -f main HEAD~1",
         "git symbolic-ref HEAD refs/heads/x",
         "git update-ref refs/heads/main HEAD~1",
+        "git reset HEAD~1",
+        "git reset --soft HEAD~1",
+        "git reset main",
+        "git reset $X",
     ];
     each(&[Verb::SwitchTree], &switches);
     let adds =
         ["git add -A", "git add .", "git add -u", "git add --al", "git add -Av", "git add ./*"];
+    let indexes = [
+        "git reset",
+        "git reset -q",
+        "git reset HEAD",
+        "git reset HEAD --",
+        "git reset .",
+        "git reset HEAD -- .",
+        "git restore --staged .",
+        "git rm -r --cached .",
+        "git add sub/..",
+        "git add $PWD",
+        "git add /abs/root",
+        "git add ../*",
+    ];
+    each(&[Verb::AddAll], &indexes);
     each(&[Verb::AddAll], &adds);
+}
+
+#[test]
+fn verbs_of_git_that_commit_push_and_set() {
     let commits = ["git commit -m x", "git commit", "git commit -m '-a'", "git commit --amend"];
     each(&[Verb::PlainCommit], &commits);
     each(&[Verb::NamedCommit], &["git commit -m x -- b.txt", "git commit b.txt -m x"]);
@@ -107,6 +140,7 @@ fn verbs_of_git() {
             "GIT_CONFIG_COUNT=1 git commit -m x",
         ],
     );
+    each(&[Verb::NoVerify], &["GIT_EXEC_PATH=x git log"]);
     each(&[Verb::NoVerify], &["git -c alias.x=stash x", "export GIT_DIR=x", "GIT_DIR=x"]);
     let hooks = [
         "git config core.hooksPath x",
@@ -168,6 +202,10 @@ fn acting_as_somebody_else() {
     each(&[Verb::ResetHard], &inside);
     assert_eq!(verbs("kill -9 $(pgrep -f baton)"), [Verb::KillsBaton]);
     assert_eq!(verbs("ps aux | grep baton | xargs kill"), [Verb::KillsBaton]);
+    assert_eq!(verbs("P=$(pidof baton); kill $P"), [Verb::KillsBaton]);
+    assert_eq!(verbs("kill $(cat .git/baton/gate)"), [Verb::KillsBaton]);
+    assert_eq!(verbs("kill $(ps aux | awk '/baton/{print $2}')"), [Verb::KillsBaton]);
+    assert_eq!(verbs("pgrep baton > f; kill $(cat f)"), [Verb::KillsBaton]);
     each(&[Verb::KillsBaton], &["pkill baton", "killall -9 baton", "pkill -f 'baton mcp'"]);
     let own = [
         "rm -rf .git/hooks",
@@ -213,9 +251,21 @@ fn what_only_looks_like_it() {
             "git checkout -- a.txt",
             "git checkout HEAD~1 -- a.txt",
             "git restore a.txt",
-            "git restore --staged .",
+            "git restore --staged a.txt",
+            "git rm --cached a.txt",
+            "git stash --help",
+            "git clean -h",
+            "GIT_DIR=.git git log",
+            "GIT_CONFIG_GLOBAL=/dev/null git status",
+            "cd /x/baton-app && kill $(cat server.pid)",
+            "ls baton.toml; kill $(cat x)",
+            "cat baton.toml; kill $(cat x)",
+            "grep -rn baton . ; kill $(lsof -t -i:3000)",
             "git reset HEAD a.txt",
-            "git reset --soft HEAD~1",
+            "git reset --soft",
+            "git reset -- a.txt",
+            "git reset HEAD -- a.txt b.txt",
+            "git reset -p",
             "git config core.hooksPath",
             "git config --get core.hooksPath",
             "git config user.name x",
@@ -248,8 +298,10 @@ fn a_danger_is_one_where_it_takes_effect() {
         ("cd /x && git add -A", path("/x")),
         ("cd ~/x && git clean -fd", Place::Home("x".to_owned())),
         ("poetry run git -C /x stash", path("/x")),
+        ("cd $(mktemp -d) && git add -A", path("/tmp/tmp.XXXXXXXXXX")),
+        ("cd /x || exit 1; git add .", path("/x")),
         // These may be about any repository.
-        ("cd $(mktemp -d) && git add -A", Place::Unknown),
+        ("cd $(make where) && git add -A", Place::Unknown),
         ("cd /x && git --git-dir=/y/.git reset --hard", Place::Unknown),
         ("cd /x && GIT_DIR=/y/.git git reset --hard", Place::Unknown),
         ("cd /x && export GIT_DIR=/y/.git", Place::Unknown),

@@ -40,9 +40,12 @@ fn what_is_there_decides() {
 
 #[test]
 fn a_file_is_no_branch() {
-    for (line, dangers) in
-        [("git checkout f", 0), ("git -C . checkout f", 0), ("git checkout x", 1)]
-    {
+    for (line, dangers) in [
+        ("git checkout f", 0),
+        ("git -C . checkout f", 0),
+        ("git checkout x", 1),
+        ("git reset f", 0),
+    ] {
         let mut deeds = read(line);
         deeds.settle(look);
         assert_eq!(of(&deeds).len(), dangers, "{line}");
