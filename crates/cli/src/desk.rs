@@ -190,6 +190,7 @@ pub(crate) fn hints(common: &Common) -> Hints {
             .agent
             .clone()
             .or_else(|| std::env::var("BATON_AGENT").ok().filter(|value| !value.is_empty())),
+        words: Some(std::env::args_os().skip(1).collect()),
     }
 }
 

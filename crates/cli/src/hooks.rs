@@ -233,6 +233,12 @@ fn owned(value: &Value, keys: &[&str]) -> Option<String> {
     text(value, keys).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
+/// The tool that a payload tells of.
+fn tool(payload: &Value) -> Tool {
+    let name = text(payload, &["tool_name"]).unwrap_or_default();
+    tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
+}
+
 /// The time limit of a tool call, as its arguments have it.
 fn limit(input: Option<&Value>) -> Option<u64> {
     let input = input?;

@@ -90,7 +90,7 @@ impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         let exit = exit_of(failure.class());
         let (code, message, next, details) = match &failure {
-            Failure::Refused(refusal) => return refused(refusal, exit),
+            Failure::Refused(refusal) => return refusal.into(),
             Failure::Tree(error) => return trees::problem(error, exit),
             Failure::Store(error) => {
                 let (code, next) = store_words(error);
@@ -269,9 +269,11 @@ fn chain(error: &dyn std::error::Error) -> String {
     shown(&text)
 }
 
-fn refused(refusal: &Refusal, exit: u8) -> Problem {
-    let (message, next, details) = refused_words(refusal);
-    Problem { exit, code: refusal.code(), message, next, details }
+impl From<&Refusal> for Problem {
+    fn from(refusal: &Refusal) -> Self {
+        let (message, next, details) = refused_words(refusal);
+        Self { exit: exit_of(refusal.class()), code: refusal.code(), message, next, details }
+    }
 }
 
 fn refused_words(refusal: &Refusal) -> (String, String, Value) {

@@ -57,6 +57,8 @@ mod interfaces;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod loopholes;
+#[cfg(test)]
 mod mcp;
 #[cfg(test)]
 mod mcp_identity;

@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::claim::{self, Claim, Hold, Holder, Leftover, Mode, Scope};
 use crate::context::Context;
 use crate::event::{EndOfWait, Event, Renewal};
+use crate::evolve::evolve;
 use crate::gates::edits;
 use crate::id::{ClaimId, Token, WaiterId};
 use crate::interfaces;
 use crate::key::Key;
 use crate::notices::Notice;
+use crate::overlay::Overlay;
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
 use crate::roles::{self, Deed};
@@ -181,6 +183,31 @@ pub fn take(
         granted.notices.extend(edited(view, &caller, &claim.hold, &mut events, context)?);
     }
     Ok((events, Answer::Granted(Box::new(granted))))
+}
+
+/// Takes several claims in one decision: all of them, or none (S3). Who waits for one of them
+/// asks for that alone.
+pub fn take_together(
+    view: &dyn View,
+    requests: &[Request],
+    context: &Context,
+) -> Result<(Vec<Event>, Vec<Granted>), Refusal> {
+    let mut overlay = Overlay::new(view);
+    let (mut events, mut all) = (Vec::new(), Vec::with_capacity(requests.len()));
+    for (place, request) in (0..).zip(requests) {
+        let part = Context {
+            next: context.next.after(events.len() as u64),
+            fresh: context.fresh.part(place),
+            ..context.clone()
+        };
+        let (new, answer) = take(&overlay, &Request { wait: None, ..request.clone() }, &part)?;
+        // Without waiting nobody is queued.
+        let Answer::Granted(granted) = answer else { return Err(Refusal::Empty) };
+        new.iter().try_for_each(|event| evolve(&mut overlay, event))?;
+        events.extend(new);
+        all.push(*granted);
+    }
+    Ok((events, all))
 }
 
 fn validate(request: &Request) -> Result<(), Refusal> {

@@ -68,6 +68,11 @@ impl Fresh {
         text
     }
 
+    /// Another seed, for the part of a decision that counts its ids anew.
+    pub(crate) fn part(&self, ordinal: u32) -> Self {
+        Self(blake3::keyed_hash(&self.0, &[&b"part"[..], &ordinal.to_le_bytes()].concat()).into())
+    }
+
     pub fn number(&self, ordinal: u32) -> u64 {
         let hash = blake3::keyed_hash(&self.0, &ordinal.to_le_bytes());
         let mut bytes = [0; 8];

@@ -2,6 +2,7 @@
 
 use baton_core::check::{Because, Verdict};
 use baton_core::claims::letting_go::{self, Target, Which};
+use baton_core::claims::take_together;
 use baton_core::context::ForeignLock;
 use baton_core::event::{EndOfClaim, Event};
 use baton_core::notices::News;
@@ -71,6 +72,33 @@ fn subagents_exclude_each_other_but_not_their_session() {
     world.let_go("ann", &Which::All, None).unwrap();
     let left = world.claims_of("ann");
     assert_eq!((left.len(), left[0].hold.holder.agent.as_deref()), (1, Some("two")));
+}
+
+#[test]
+fn s3_claims_that_are_taken_together_are_all_granted_or_none() {
+    let mut world = World::with(["ann", "bob"]);
+    world.claim("bob", ["log"]).shared().in_tree().granted();
+    let code = world.claim("ann", ["code"]).in_tree().into_request();
+    let log = world.claim("ann", ["log"]).shared().in_tree().into_request();
+    let both = [code.clone(), log];
+    let context = world.context(Some("ann"));
+    let granted =
+        world.decide(context, |view, context| take_together(view, &both, context)).unwrap();
+    let held = world.claims_of("ann");
+    assert_eq!((granted.len(), held.len()), (2, 2));
+    assert_ne!(granted[0].claim, granted[1].claim);
+    assert!(granted[0].token < granted[1].token, "each is its place in the journal");
+    assert!(granted.iter().all(|one| held.iter().any(|held| held.token == one.token)));
+    // What is held already stays as it is; what another has alone is in the way of all.
+    world.claim("bob", ["other"]).in_tree().granted();
+    let other = world.claim("ann", ["other"]).shared().in_tree().into_request();
+    let more = world.claim("ann", ["more"]).in_tree().into_request();
+    let all = [code, more, other];
+    let context = world.context(Some("ann"));
+    let refused = world.decide(context, |view, context| take_together(view, &all, context));
+    assert!(matches!(refused, Err(Refusal::Held(_))), "{refused:?}");
+    assert_eq!(world.claims_of("ann"), held);
+    world.audit();
 }
 
 #[test]

@@ -56,15 +56,36 @@ pub fn check(
     cwd: &Path,
     wanted: &api::Check,
 ) -> Result<Verdicts, Failure> {
-    let mut verdicts = check_here(workspace, actor, cwd, wanted)?;
+    let Here { mut verdicts, mut unknown } = check_here(workspace, actor, cwd, wanted)?;
     for root in std::mem::take(&mut verdicts.elsewhere) {
         let there =
             |workspace: &mut Workspace, actor: &Actor| check_here(workspace, actor, cwd, wanted);
-        let there = workspace.within(&root, actor, there)?;
-        verdicts.verdict = verdicts.verdict.max(there.verdict);
-        verdicts.findings.extend(there.findings);
+        match workspace.within(&root, actor, there) {
+            Ok(Here { verdicts: there, .. }) => {
+                verdicts.verdict = verdicts.verdict.max(there.verdict);
+                verdicts.findings.extend(there.findings);
+            }
+            Err(failure) => unknown = unknown.or(Some(failure)),
+        }
     }
+    unless_unknown(verdicts.verdict, unknown)?;
     Ok(verdicts)
+}
+
+/// What was judged in one tree, and why not all of it could be: the first reason.
+#[derive(Debug)]
+pub(crate) struct Here {
+    pub(crate) verdicts: Verdicts,
+    pub(crate) unknown: Option<Failure>,
+}
+
+/// What cannot be told of one path takes nothing from "no" to another; it is the answer where
+/// there would be a "yes" (S11).
+pub(crate) fn unless_unknown(verdict: Verdict, unknown: Option<Failure>) -> Result<(), Failure> {
+    match unknown {
+        Some(failure) if verdict < Verdict::Ask => Err(failure),
+        _ => Ok(()),
+    }
 }
 
 /// Judges what lies in this tree; other trees that are meant are only named.
@@ -73,9 +94,10 @@ pub(crate) fn check_here(
     actor: &Actor,
     cwd: &Path,
     wanted: &api::Check,
-) -> Result<Verdicts, Failure> {
+) -> Result<Here, Failure> {
     let mut all = Meant::default();
     let mut not_claimable = Vec::new();
+    let mut unknown = None;
     for path in &wanted.paths {
         let (verdict, because) = match meant(&workspace.place, cwd, path) {
             Ok(found) => {
@@ -87,6 +109,10 @@ pub(crate) fn check_here(
                 (Verdict::Allow, Because::Unjudged)
             }
             Err(Failure::Path(identity::Error::GitDir { .. })) => (Verdict::Deny, Because::GitDir),
+            Err(other @ (Failure::Path(_) | Failure::Refused(_))) => {
+                unknown = unknown.or(Some(other));
+                continue;
+            }
             Err(other) => return Err(other),
         };
         not_claimable.push(NotClaimable { path: path.clone(), verdict, because });
@@ -102,14 +128,15 @@ pub(crate) fn check_here(
         false => judge(workspace, actor, &resources, wanted.token)?,
     };
     let strictest = not_claimable.iter().map(|path| path.verdict).max();
-    Ok(Verdicts {
+    let verdicts = Verdicts {
         verdict: checked.verdict.max(strictest.unwrap_or(Verdict::Allow)),
         findings: checked.findings,
         not_claimable,
         notices: checked.notices,
         due: checked.due,
         elsewhere,
-    })
+    };
+    Ok(Here { verdicts, unknown })
 }
 
 /// Asks the rule once and writes nothing, not even that somebody is gone: for moments in which git

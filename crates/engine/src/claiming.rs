@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use baton_core::claim::{Holder, Mode, Scope};
 use baton_core::claims::letting_go::{self, Asked, Released, Renewed, Revoked, Target, Which};
-use baton_core::claims::{Answer, Granted, Queued, Request, TTL_DEFAULT, take};
+use baton_core::claims::{Answer, Granted, Queued, Request, TTL_DEFAULT, take, take_together};
 use baton_core::context::{Actor, Life, Observed};
 use baton_core::denials::Deed;
 use baton_core::event::EndOfWait;
 use baton_core::id::{ClaimId, SessionId};
-use baton_core::refusal::Refusal;
+use baton_core::refusal::{Held, Refusal};
 use baton_core::resource::Resource;
 use baton_core::sessions::Session;
 use baton_core::view::get;
@@ -125,15 +125,35 @@ fn take_here(
     wait_for(workspace, actor, request, retry.as_ref(), wait)
 }
 
-/// Takes what an edit needs, in this tree only.
+/// Takes what an edit needs, in this tree only: these for itself, those together with others. All
+/// of it or nothing is granted (S3).
 pub(crate) fn for_edit(
     workspace: &mut Workspace,
     actor: &Actor,
-    resources: Vec<Resource>,
-    mode: Mode,
-) -> Result<Granted, Failure> {
-    let request = Request { mode, scope: Scope::Tree, ..Request::of(resources) };
-    at_once(workspace, actor, &request, None)
+    alone: Vec<Resource>,
+    shared: Vec<Resource>,
+) -> Result<Vec<Granted>, Failure> {
+    let request = |resources: Vec<Resource>, mode| Request {
+        mode,
+        scope: Scope::Tree,
+        ..Request::of(resources)
+    };
+    if shared.is_empty() {
+        let request = request(alone, Mode::Exclusive);
+        return at_once(workspace, actor, &request, None).map(|granted| vec![granted]);
+    }
+    let all: Vec<Resource> = alone.iter().chain(&shared).cloned().collect();
+    let mut requests = vec![request(shared, Mode::Shared)];
+    if !alone.is_empty() {
+        requests.insert(0, request(alone, Mode::Exclusive));
+    }
+    looking_around(workspace, &all, in_the_way_of, |workspace, observed| {
+        workspace.decide(actor, observed, |view, context| take_together(view, &requests, context))
+    })
+}
+
+fn in_the_way_of<T>(answer: &Result<T, Failure>) -> Vec<Held> {
+    answer.as_ref().err().map(in_the_way).unwrap_or_default()
 }
 
 fn at_once(
@@ -251,26 +271,34 @@ fn attempt(
     request: &Request,
     retry: Option<&Retry>,
 ) -> Result<Answer, Failure> {
-    let mut observed = Observed {
-        foreign_locks: foreign_locks(workspace, &request.resources),
-        ..Observed::default()
-    };
     let granted = |answer: &Answer| matches!(answer, Answer::Granted(_));
+    let blockers = |answer: &Result<Answer, Failure>| match answer {
+        Ok(Answer::Queued(queued)) => queued.blockers.clone(),
+        other => in_the_way_of(other),
+    };
+    looking_around(workspace, &request.resources, blockers, |workspace, observed| {
+        workspace.decide_once(actor, observed, retry, granted, |view, context| {
+            take(view, request, context)
+        })
+    })
+}
+
+fn looking_around<T>(
+    workspace: &mut Workspace,
+    resources: &[Resource],
+    blockers: impl Fn(&Result<T, Failure>) -> Vec<Held>,
+    mut decide: impl FnMut(&mut Workspace, Observed) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut observed =
+        Observed { foreign_locks: foreign_locks(workspace, resources), ..Observed::default() };
     for look in 1.. {
         observed.complete = look > LOOKS_MAX;
-        let answer =
-            workspace.decide_once(actor, observed.clone(), retry, granted, |view, context| {
-                take(view, request, context)
-            });
-        let blockers = match &answer {
-            Err(Failure::Refused(Refusal::Unobserved { claims })) => {
-                of_claims(workspace, claims, &mut observed)?;
-                continue;
-            }
-            Err(failure) => in_the_way(failure),
-            Ok(Answer::Queued(queued)) => queued.blockers.clone(),
-            Ok(Answer::Granted(_)) => Vec::new(),
-        };
+        let answer = decide(workspace, observed.clone());
+        if let Err(Failure::Refused(Refusal::Unobserved { claims })) = &answer {
+            of_claims(workspace, claims, &mut observed)?;
+            continue;
+        }
+        let blockers = blockers(&answer);
         let again = !blockers.is_empty()
             && look <= LOOKS_MAX
             && clear_the_way(workspace, &blockers, &mut observed)?;

@@ -27,6 +27,7 @@ use crate::workspace::Workspace;
 mod activity;
 pub mod after;
 pub mod asking;
+pub mod callers;
 mod changes;
 mod committed;
 pub mod edit;
@@ -98,12 +99,15 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     let key = client_alias(visitor.client, visitor.id);
     if let Some(session) = known(workspace, &key)? {
         let moved = visitor.is_here && session.tree != workspace.tree;
-        if let Some(agent) = visitor.agent.filter(|_| moved) {
+        if let Some(agent) = visitor.agent
+            && own_tree::is_alone(workspace, visitor, agent, &session, moved)?
+        {
             return admit_alone(workspace, visitor, agent, &session, actor);
         }
         actor.session = Some(session.session);
         actor.proof = Proof::Alias(key);
-        if moved {
+        // Where a subagent is says nothing of where its parent is.
+        if moved && visitor.agent.is_none() {
             // It went to another tree, or its client made one for it after its first word.
             let tree = workspace.tree.clone();
             workspace.decide(&actor, Observed::default(), |view, context| {
@@ -130,6 +134,21 @@ pub fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitte
     actor.proof = Proof::Alias(key);
     let has_role = of_agent || begun.role.is_some();
     Ok(Admitted { actor, begun: Some(begun), has_role })
+}
+
+/// Who comes, if it is known; nobody is begun.
+pub fn find(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Admitted>, Failure> {
+    let key = client_alias(visitor.client, visitor.id);
+    Ok(known(workspace, &key)?.map(|session| Admitted {
+        has_role: session.role.is_some(),
+        actor: Actor {
+            session: Some(session.session),
+            proof: Proof::Alias(key),
+            tree: Some(workspace.tree.clone()),
+            ..Actor::default()
+        },
+        begun: None,
+    }))
 }
 
 /// Who comes out of a sandbox: its session, whatever id its client says. That id becomes an alias
@@ -240,7 +259,11 @@ fn bind(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Option<Actor
         return Ok(None);
     };
     let hints = Hints { environment: Some(credential.to_owned()), ..Hints::default() };
-    let actor = whoami::actor(workspace, &hints)?;
+    let actor = match whoami::actor(workspace, &hints) {
+        // What is no credential proves nothing: the client's own id decides.
+        Err(Failure::BadCredentialText { .. }) => return Ok(None),
+        other => other?,
+    };
     let process = process(workspace, visitor.client);
     bind_as(workspace, visitor, actor, process.as_ref())
 }

@@ -83,6 +83,7 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     mine.truncate(CLAIMS_MAX);
     others.truncate(OTHERS_MAX);
     let seats = sessions::list(workspace, false)?.sessions;
+    let works = |seat: &Seat| matches!(seat.state, SeatState::Live | SeatState::Idle);
     let work = work(workspace, actor, &me)?;
     let ready = showing::ready(workspace, TASKS_MAX)?.tasks;
     let wanted =
@@ -100,7 +101,7 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
         rules,
         mine,
         others,
-        sessions: seats.iter().filter(|seat| seat.session != me.session).count(),
+        sessions: seats.iter().filter(|seat| works(seat) && seat.session != me.session).count(),
         ready,
         notes: notes::list(workspace, &wanted)?.notes,
         notices,

@@ -4,6 +4,7 @@
 //! environment, the nearest known agent among the ancestors, the terminal's shell. What is found
 //! here is only a claim to be someone; the deciding transaction checks the proof again (S19).
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use baton_core::context::{Actor, Proof};
@@ -14,7 +15,7 @@ use baton_core::sessions::{self, Alias, PersonToken, Process};
 use baton_core::subagents;
 use baton_core::view::{Query, parse};
 
-use crate::doors::own_tree;
+use crate::doors::{callers, fitting, own_tree};
 use crate::failure::Failure;
 use crate::process::{self, Identity, Machine, agents};
 use crate::workspace::{Workspace, secret_hash};
@@ -32,6 +33,8 @@ pub struct Hints {
     pub person_token: Option<PathBuf>,
     /// A subagent of the session.
     pub agent: Option<String>,
+    /// The words of the command, without the program: they may tell the subagent that runs it.
+    pub words: Option<Vec<OsString>>,
 }
 
 /// The process as the rules know it.
@@ -82,7 +85,11 @@ pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure>
         actor.session = Some(session);
         actor.proof = Proof::Alias(key);
     }
-    Ok(own_tree::instead(workspace, actor))
+    let mut actor = own_tree::instead(workspace, actor);
+    if let (None, Some(session), Some(words)) = (&actor.agent, &actor.session, &hints.words) {
+        actor.agent = callers::running(&workspace.place, session, words);
+    }
+    Ok(actor)
 }
 
 /// `<public id>.<secret>`.
@@ -129,7 +136,7 @@ struct AliasKey {
 fn alias_keys(machine: &Machine, hints: &Hints) -> Result<Vec<AliasKey>, Failure> {
     let mut keys = Vec::new();
     let mut client = |client: &str, id: &str| {
-        keys.push(AliasKey { key: sessions::client_alias(client, id), pid: 0 });
+        keys.push(AliasKey { key: sessions::client_alias(client, &fitting(id)), pid: 0 });
     };
     if let Some((name, id)) = &hints.client_session {
         client(name, id);

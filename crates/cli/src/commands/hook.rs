@@ -2,7 +2,8 @@
 //!
 //! Owns the way of a payload through the doors and back. Invariant: it always answers in the
 //! client's dialect and never with an exit code that the client would take for something else;
-//! what goes wrong on our side lets the act pass, and says so where the model can read it.
+//! what goes wrong on our side lets the act pass, and says so where the model can read it. A refusal
+//! is no such thing: it is an answer, and the act is denied.
 
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
@@ -13,18 +14,18 @@ use baton_core::calls::{CALL_LIMIT_MAX, CALL_LIMIT_MIN};
 use baton_core::check::Verdict;
 use baton_core::claims::CLAIM_RESOURCES_MAX;
 use baton_core::context::Actor;
+use baton_core::refusal::{Class, Refusal};
 use baton_core::time::Span;
 use baton_core::trees;
 use baton_engine::doors::after::Ran;
 use baton_engine::doors::edit::{Judged, Target, edit};
-use baton_engine::doors::{self, Admitted, Visitor, after, asking, list, shell, stop, turn};
+use baton_engine::doors::{
+    self, Admitted, Visitor, after, asking, callers, list, shell, stop, turn,
+};
 use baton_engine::failure::Failure;
 use baton_engine::trees::{making, removing};
 use baton_engine::workspace::Workspace;
 use baton_engine::{api, denying, place, priming, sandbox, sessions, starting};
-use rustix::buffer::spare_capacity;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -34,10 +35,8 @@ use crate::hooks::limit::{LIMIT, Limit};
 use crate::hooks::{self, Answer, Client, Event, Payload, Tool, words};
 use crate::words::Problem;
 
-/// Most payloads are shorter.
-const PAYLOAD_BYTES_USUAL: usize = 4 * 1024;
-/// More than any client sends; the rest is not read.
-const PAYLOAD_BYTES_MAX: usize = 64 * 1024 * 1024;
+mod input;
+
 /// A hook does not wait longer for its turn at the store.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// What Claude takes for "no".
@@ -56,7 +55,7 @@ pub(crate) struct Hook {
 
 pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let begun = Instant::now();
-    let text = given(begun);
+    let text = input::given(begun);
     if text.is_none() && begun.elapsed() >= LIMIT {
         // Who it is and what it wants is not known, so nothing can be said in its own words.
         eprintln!("{}", words::too_slow(LIMIT));
@@ -93,45 +92,16 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     Ok(ExitCode::from(said.exit))
 }
 
+fn is_act(tool: &Tool) -> bool {
+    matches!(tool, Tool::Edit(_) | Tool::Patch { .. } | Tool::Shell(_))
+}
+
 /// Is the agent told here that Baton could not answer? Before an act it must know; that it was not
 /// looked at afterwards either follows from that, unless the store was only busy this time.
 fn is_told(payload: &Payload, problem: &Problem) -> bool {
     match &payload.event {
-        Event::Before(tool) => matches!(tool, Tool::Edit(_) | Tool::Patch { .. } | Tool::Shell(_)),
+        Event::Before(tool) => is_act(tool),
         Event::After { tool, .. } => problem.code == "busy" && matches!(tool, Tool::Shell(_)),
-        _ => true,
-    }
-}
-
-/// Standard input to its end, as long as that comes within the time limit. Without the buffer that
-/// `std` puts before it, which is two pages of memory more, each as dear as a look at a file.
-fn given(begun: Instant) -> Option<Vec<u8>> {
-    let mut text = Vec::with_capacity(PAYLOAD_BYTES_USUAL);
-    while text.len() < PAYLOAD_BYTES_MAX {
-        if text.len() == text.capacity() {
-            text.reserve(text.len());
-        }
-        if !comes(begun) {
-            return None;
-        }
-        match rustix::io::read(rustix::stdio::stdin(), spare_capacity(&mut text)) {
-            Ok(0) => break,
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return None,
-        }
-    }
-    Some(text)
-}
-
-/// Whether there is something to read before the time is over.
-fn comes(begun: Instant) -> bool {
-    let left = LIMIT.saturating_sub(begun.elapsed());
-    let input = rustix::stdio::stdin();
-    let mut watched = [PollFd::new(&input, PollFlags::IN)];
-    // A signal that comes in between is waited out by the next look.
-    match Timespec::try_from(left).map(|left| poll(&mut watched, Some(&left))) {
-        Ok(Ok(0)) => false,
-        Ok(Err(Errno::INTR)) => begun.elapsed() < LIMIT,
         _ => true,
     }
 }
@@ -169,10 +139,11 @@ fn serve(
         workspace.store.stay_at_this_moment();
     }
     let hints = desk::hints(common);
+    let id = doors::fitting(&payload.session);
     let agent = payload.agent.as_deref().map(doors::fitting);
     let visitor = Visitor {
         client: payload.client.name(),
-        id: &payload.session,
+        id: &id,
         agent: agent.as_deref(),
         is_here,
         continues: matches!(payload.event, Event::SessionStart { continues: true }),
@@ -184,16 +155,19 @@ fn serve(
     match &payload.event {
         Event::SessionStart { .. } => door.session_start(&visitor),
         Event::SessionEnd => door.session_end(&visitor),
-        _ => {
-            let Admitted { actor, has_role, .. } = admit(door.workspace, &visitor)?;
-            if payload.event == Event::Prompt && visitor.agent.is_none() && !launched(&actor) {
-                doors::came_back(door.workspace, &visitor, &actor)?;
+        _ => match door.admit_to_act(&visitor) {
+            Err(Failure::Refused(refusal)) if denies(payload, &refusal) => {
+                Ok(Answer::Deny(words::refused(&Problem::from(&refusal))))
             }
-            door.has_role = has_role;
-            let answer = door.act(&visitor, &actor)?;
-            Ok(door.heard(&actor, answer))
-        }
+            came => Ok(came?),
+        },
     }
+}
+
+/// A refusal is an answer, whatever step to the act it came from: then that is not done.
+fn denies(payload: &Payload, refusal: &Refusal) -> bool {
+    refusal.class() != Class::Unanswered
+        && matches!(&payload.event, Event::Before(tool) if is_act(tool))
 }
 
 /// The client stands outside, in a folder its agent went to: what it acts on, or the project it was
@@ -260,16 +234,23 @@ fn role_of(agent_type: &str) -> Option<&str> {
 }
 
 impl Door<'_> {
+    fn admit_to_act(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Failure> {
+        let Admitted { actor, has_role, .. } = admit(self.workspace, visitor)?;
+        let prompted = self.payload.event == Event::Prompt;
+        if prompted && visitor.agent.is_none() && !launched(&actor) {
+            doors::came_back(self.workspace, visitor, &actor)?;
+        }
+        self.has_role = has_role;
+        let answer = self.act(visitor, &actor)?;
+        Ok(self.heard(&actor, answer))
+    }
+
     fn act(&mut self, visitor: &Visitor<'_>, actor: &Actor) -> Result<Answer, Failure> {
         match &self.payload.event {
             Event::Before(Tool::Edit(targets)) => self.before_edit(actor, targets),
             Event::Before(Tool::Patch { why, targets }) => self.before_patch(actor, why, targets),
-            Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, .. } => {
-                after::edited(self.workspace, actor, &self.payload.cwd, targets)?;
-                if self.payload.client.asks_its_user() {
-                    asking::edited(self.workspace, actor, &self.payload.cwd, targets)?;
-                }
-                Ok(Answer::Silent)
+            Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, failed } => {
+                self.after_edit(actor, targets, *failed)
             }
             Event::Before(Tool::Shell(line)) => self.before_line(actor, line),
             Event::After { tool: Tool::Shell(line), failed } => {
@@ -280,6 +261,7 @@ impl Door<'_> {
                 Ok(Answer::Silent)
             }
             Event::Prompt => {
+                asking::over(self.workspace, actor);
                 let (compared, told) = self.turn_over(actor)?;
                 let turn = turn::begins(self.workspace, actor)?;
                 Ok(context(&format!("{compared}\n{told}{}", words::turn(&turn))))
@@ -332,6 +314,23 @@ impl Door<'_> {
         })
     }
 
+    /// What was not made is nobody's edit, and no user's yes.
+    fn after_edit(
+        &mut self,
+        actor: &Actor,
+        targets: &[Target],
+        failed: bool,
+    ) -> Result<Answer, Failure> {
+        if failed {
+            return Ok(Answer::Silent);
+        }
+        after::edited(self.workspace, actor, &self.payload.cwd, targets)?;
+        if self.payload.client.asks_its_user() {
+            asking::edited(self.workspace, actor, &self.payload.cwd, targets)?;
+        }
+        Ok(Answer::Silent)
+    }
+
     /// A person decides at a gate. Where none can be opened the answer is "no" all the same.
     fn ask(&mut self, actor: &Actor, judged: &mut Judged) {
         let cwd = &self.payload.cwd;
@@ -375,6 +374,7 @@ impl Door<'_> {
         Ok(match judged.verdict {
             Verdict::Deny | Verdict::Ask => Answer::Deny(words::line_denial(&judged)),
             Verdict::Allow | Verdict::Warn => {
+                callers::begins(&self.workspace.place, actor, line, call);
                 let edits = judged.edits.as_ref().map(words::remarks).unwrap_or_default();
                 let saved = words::saved(&judged.saved);
                 context(&format!("{saved}{edits}\n{}", words::told(&judged.notices)))
@@ -385,6 +385,7 @@ impl Door<'_> {
     fn after_line(&mut self, actor: &Actor, line: &str, failed: bool) -> Result<Answer, Failure> {
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let ran = Ran { line, call, failed, behind: self.payload.behind };
+        callers::ended(&self.workspace.place, actor, line, call);
         let compared = after::after(self.workspace, actor, cwd, ran)?;
         let wanted = api::CallEnd { id: Some(call.to_owned()), all: false };
         let told = self.calls_over(actor, &wanted)?;
@@ -396,6 +397,7 @@ impl Door<'_> {
     fn turn_over(&mut self, actor: &Actor) -> Result<(String, String), Failure> {
         let compared = after::meanwhile(self.workspace, actor)?;
         after::rests(self.workspace, actor);
+        callers::rests(&self.workspace.place, actor);
         let told = match actor.agent {
             None => self.calls_over(actor, &api::CallEnd { id: None, all: true })?,
             Some(_) => String::new(),
@@ -479,11 +481,14 @@ impl Door<'_> {
 
     /// The session ends, and what it held waits a while for its return.
     fn session_end(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
-        let admitted = admit(self.workspace, visitor)?;
-        if admitted.begun.is_some() {
-            return Ok(Answer::Silent);
-        }
+        let admitted = match std::env::var_os(sandbox::BOUND_VARIABLE) {
+            Some(_) => Some(doors::admit_bound(self.workspace, visitor)?),
+            None => doors::find(self.workspace, visitor)?,
+        };
+        // Of one that was never seen nothing is left.
+        let Some(admitted) = admitted else { return Ok(Answer::Silent) };
         after::leaves(self.workspace, &admitted.actor);
+        callers::leaves(&self.workspace.place, &admitted.actor);
         // Whoever started the client ends its session, when the client itself has ended.
         match launched(&admitted.actor) {
             true => doors::checkpoint(self.workspace, &admitted.actor)?,

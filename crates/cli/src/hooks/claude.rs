@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tools};
+use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tool};
 
 pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -48,11 +48,6 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
         behind: goes_on(payload),
         event,
     })
-}
-
-fn tool(payload: &Value) -> super::Tool {
-    let name = text(payload, &["tool_name"]).unwrap_or_default();
-    tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
 }
 
 /// The entry that Claude took off its list of tasks: of that it has no event of its own.

@@ -5,23 +5,19 @@
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Client, Event, Payload, Said, Tool, folder, goes_on, limit, owned, text, tools,
+    Answer, Client, Event, Payload, Said, Tool, folder, goes_on, limit, owned, text, tool,
 };
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
-    let tool = || {
-        let name = text(payload, &["tool_name"]).unwrap_or_default();
-        tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
-    };
     let shell = || text(payload, &["command"]).map_or(Tool::Other, |line| Tool::Shell(line.into()));
     let event = match event_name.as_str() {
         "sessionStart" => Event::SessionStart { continues: false },
         "beforeSubmitPrompt" => Event::Prompt,
-        "preToolUse" | "PreToolUse" => Event::Before(tool()),
+        "preToolUse" | "PreToolUse" => Event::Before(tool(payload)),
         "beforeShellExecution" => Event::Before(shell()),
-        "postToolUse" | "PostToolUse" => Event::After { tool: tool(), failed: false },
-        "postToolUseFailure" => Event::After { tool: tool(), failed: true },
+        "postToolUse" | "PostToolUse" => Event::After { tool: tool(payload), failed: false },
+        "postToolUseFailure" => Event::After { tool: tool(payload), failed: true },
         "afterShellExecution" => Event::After { tool: shell(), failed: false },
         "preCompact" => Event::BeforeCompaction,
         "stop" => Event::Stop {

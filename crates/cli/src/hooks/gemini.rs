@@ -5,24 +5,23 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tools};
+use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tool};
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
-    let tool = || {
-        let name = text(payload, &["tool_name"]).unwrap_or_default();
-        tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
-    };
     let event = match event_name.as_str() {
         "SessionStart" => Event::SessionStart {
             continues: !matches!(text(payload, &["source"]), None | Some("startup")),
         },
         "BeforeAgent" => Event::Prompt,
-        "BeforeTool" => Event::Before(tool()),
+        "BeforeTool" => Event::Before(tool(payload)),
         "AfterTool" => {
             let response = payload.get("tool_response");
             let failed = response.and_then(|response| response.get("error"));
-            Event::After { tool: tool(), failed: failed.is_some_and(|error| !error.is_null()) }
+            Event::After {
+                tool: tool(payload),
+                failed: failed.is_some_and(|error| !error.is_null()),
+            }
         }
         // PreCompress comes before every call of the model: a checkpoint each time would be noise.
         "AfterAgent" => Event::Stop {

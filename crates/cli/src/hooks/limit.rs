@@ -2,12 +2,14 @@
 //!
 //! Owns the answer when it is over: the act goes on unjudged, which is what every door here does
 //! when Baton cannot answer, and the agent is told so. Invariant: exactly one answer is printed. A
-//! plain edit or read on a store of this machine has no watch of its own: it starts no process,
-//! and its wait for the store is bounded.
+//! plain edit or read on a store of this machine has no watch of its own until it calls git, which
+//! it does only where somebody is in its way: before that its wait for the store is bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use baton_engine::git;
 
 use super::{Answer, Event, Payload, Tool, say, words};
 use crate::desk;
@@ -27,20 +29,29 @@ impl Limit {
     /// Watches over what may take long.
     pub(crate) fn watch(payload: &Payload, begun: Instant) -> Self {
         let limit = Self::default();
+        if !is_answered(&payload.event) {
+            return limit;
+        }
+        let (mine, told) = (limit.clone(), payload.clone());
         if may_take_long(&payload.event) || std::env::var_os(SHARED).is_some() {
-            let (mine, payload) = (limit.clone(), payload.clone());
-            let name = "limit".to_owned();
-            // Without a watch the hook answers as late as it does.
-            let _ = std::thread::Builder::new().name(name).spawn(move || {
-                std::thread::sleep(LIMIT.saturating_sub(begun.elapsed()));
-                if mine.is_first() {
-                    let answer = Answer::Context(words::too_slow(LIMIT));
-                    desk::print(&format!("{}\n", say(&payload, &answer).out));
-                    std::process::exit(0);
-                }
-            });
+            mine.start(told, begun);
+        } else {
+            git::before_first_call(move || mine.start(told, begun));
         }
         limit
+    }
+
+    fn start(self, payload: Payload, begun: Instant) {
+        let name = "limit".to_owned();
+        // Without a watch the hook answers as late as it does.
+        let _ = std::thread::Builder::new().name(name).spawn(move || {
+            std::thread::sleep(LIMIT.saturating_sub(begun.elapsed()));
+            if self.is_first() {
+                let answer = Answer::Context(words::too_slow(LIMIT));
+                desk::print(&format!("{}\n", say(&payload, &answer).out));
+                std::process::exit(0);
+            }
+        });
     }
 
     /// True for the first who asks, who then answers.
@@ -60,8 +71,11 @@ fn may_take_long(event: &Event) -> bool {
     let plain = |tool: &Tool| matches!(tool, Tool::Edit(_) | Tool::Read(_) | Tool::Other);
     match event {
         Event::Before(tool) | Event::After { tool, .. } => !plain(tool),
-        // A tree takes the time it takes: its client waits for it.
-        Event::Other | Event::TreeWanted(_) | Event::TreeUnwanted(_) => false,
         _ => true,
     }
+}
+
+/// A tree takes the time it takes: its client waits for it.
+fn is_answered(event: &Event) -> bool {
+    !matches!(event, Event::Other | Event::TreeWanted(_) | Event::TreeUnwanted(_))
 }

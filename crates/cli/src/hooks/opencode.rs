@@ -4,23 +4,19 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tools};
+use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, tool};
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
-    let tool = || {
-        let name = text(payload, &["tool_name"]).unwrap_or_default();
-        tools::tool(name, payload.get("tool_input").unwrap_or(&Value::Null))
-    };
     let agent = owned(payload, &["agent"]);
     let event = match event_name.as_str() {
         "session.created" | "event:session.created" => Event::SessionStart {
             continues: payload.get("continues").and_then(Value::as_bool).unwrap_or(false),
         },
         "chat.message" => Event::Prompt,
-        "tool.execute.before" => Event::Before(tool()),
+        "tool.execute.before" => Event::Before(tool(payload)),
         "tool.execute.after" => Event::After {
-            tool: tool(),
+            tool: tool(payload),
             failed: payload.get("exit").and_then(Value::as_i64).is_some_and(|exit| exit != 0),
         },
         "session.compacting" => Event::BeforeCompaction,

@@ -45,6 +45,9 @@ pub(crate) fn denial(judged: &Judged) -> String {
     for one in judged.not_claimable.iter().filter(|one| one.verdict >= Verdict::Ask) {
         let _ = writeln!(text, "Baton: {}", unclaimable_sentence(one));
     }
+    if let Some(refusal) = &judged.refusal {
+        let _ = writeln!(text, "{}", refused(&Problem::from(refusal.as_ref())));
+    }
     for path in &judged.overwritten {
         let stale = judged.stale.iter().find(|one| one.path == *path);
         let _ = writeln!(
@@ -538,6 +541,13 @@ fn taken_from_others(compared: &Compared) -> String {
         );
     }
     text
+}
+
+/// Baton said no to something that the act needs.
+pub(crate) fn refused(Problem { message, next, .. }: &Problem) -> String {
+    format!(
+        "Baton: {message}. Nothing was changed; do not go around this. What you can do: {next}."
+    )
 }
 
 /// No session and no act can be told from what came; whatever it was goes on unjudged.

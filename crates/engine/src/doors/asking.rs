@@ -3,6 +3,7 @@
 //! Owns the asking, once for a file and a session; whoever asks again hears of the same gate. What
 //! a client asked is remembered until the edit has come, which is its user's yes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use baton_core::check::{Because, Finding};
@@ -20,6 +21,10 @@ use crate::workspace::Workspace;
 
 use super::Trace;
 use super::edit::Target;
+
+/// How lines about what a client asks its user begin.
+const ASKED: &str = "? ";
+const ANSWERED: &str = "! ";
 
 /// A person is asked, or has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +72,29 @@ pub fn ask(
 pub fn client_asks(workspace: &Workspace, actor: &Actor, findings: &[Finding]) {
     let Some(trace) = asked_by_client(workspace, actor) else { return };
     for finding in findings.iter().filter(|one| one.because == Because::NeedsPerson) {
-        trace.add(&finding.resource.to_string());
+        trace.add(&format!("{ASKED}{}", finding.resource));
     }
+}
+
+/// The user has the word: whatever was asked before is answered, or will be asked again.
+pub fn over(workspace: &Workspace, actor: &Actor) {
+    if let Some(trace) = asked_by_client(workspace, actor) {
+        trace.take();
+    }
+}
+
+/// What is asked and not answered. Answers stand beside the questions, since several hooks write
+/// here at the same time.
+fn open(trace: &Trace) -> BTreeSet<String> {
+    let mut open = BTreeSet::new();
+    for line in trace.lines() {
+        if let Some(path) = line.strip_prefix(ASKED) {
+            open.insert(path.to_owned());
+        } else if let Some(path) = line.strip_prefix(ANSWERED) {
+            open.remove(path);
+        }
+    }
+    open
 }
 
 /// An edit was made: where its client had asked, its user said yes, and the file is claimed as
@@ -79,7 +105,8 @@ pub fn edited(
     cwd: &Path,
     targets: &[Target],
 ) -> Result<(), Failure> {
-    let asked = asked_by_client(workspace, actor).map(|trace| trace.take()).unwrap_or_default();
+    let Some(trace) = asked_by_client(workspace, actor) else { return Ok(()) };
+    let asked = open(&trace);
     if asked.is_empty() {
         return Ok(());
     }
@@ -90,6 +117,7 @@ pub fn edited(
     if agreed.is_empty() {
         return Ok(());
     }
+    agreed.iter().for_each(|resource| trace.add(&format!("{ANSWERED}{resource}")));
     workspace.decide(actor, Observed::default(), |view, context| {
         edits::agreed(view, &agreed, context)
     })?;

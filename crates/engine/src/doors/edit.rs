@@ -5,20 +5,21 @@
 //! look and writes nothing.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use baton_core::check::{Because, Finding, Verdict};
-use baton_core::claim::Mode;
 use baton_core::claims::Granted;
 use baton_core::context::Actor;
 use baton_core::denials::{self, Deed, Refused, Thing, Why};
 use baton_core::id::SessionId;
 use baton_core::notices::Notice;
+use baton_core::refusal::{Class, Held, Refusal};
 use baton_core::resource::Resource;
 use baton_core::zones::Rule;
 
 use super::asking::Asked;
 use super::reads::{self, Stale};
-use crate::checking::{self, NotClaimable, Verdicts};
+use crate::checking::{self, Here, NotClaimable, Verdicts};
 use crate::claiming;
 use crate::conflicts::undo::lines_taken_back;
 use crate::denying;
@@ -80,6 +81,8 @@ pub struct Judged {
     pub asked: Vec<Asked>,
     /// Files in append zones in which existing lines would change.
     pub not_appended: Vec<Resource>,
+    /// Why it could not be claimed, where nobody is in the way.
+    pub refusal: Option<Arc<Refusal>>,
     pub notices: Vec<Notice>,
     /// A sign of life is due, by which the session is told what it must know.
     due: bool,
@@ -111,6 +114,7 @@ impl Judged {
             undone: Vec::new(),
             asked: Vec::new(),
             not_appended: Vec::new(),
+            refusal: None,
             notices: Vec::new(),
             due: verdicts.due,
         }
@@ -140,6 +144,7 @@ impl Judged {
         self.undone.extend(there.undone);
         self.asked.extend(there.asked);
         self.not_appended.extend(there.not_appended);
+        self.refusal = self.refusal.take().or(there.refusal);
         self.notices.extend(there.notices);
         self.elsewhere.extend(there.elsewhere);
     }
@@ -165,7 +170,34 @@ impl Judged {
                 refused.push(Refused::new(deed, why, things));
             }
         }
+        let refusal = self.refusal.as_ref();
+        refused.extend(refusal.and_then(|one| denials::of_refusal(deed, "", one)));
         refused
+    }
+
+    /// What was free a moment ago is held now.
+    fn too_late(&mut self, held: Vec<Held>) {
+        self.verdict = Verdict::Deny;
+        let resource = held.first().map(|first| first.resource.clone());
+        let late = self.findings.iter_mut().find(|one| Some(&one.resource) == resource.as_ref());
+        if let Some(finding) = late {
+            finding.verdict = Verdict::Deny;
+            finding.because = Because::Held;
+            finding.held = held;
+        }
+    }
+
+    /// What may not be claimed may not be edited either, whatever the reason: only where there is
+    /// no answer is there none here.
+    fn refuse(&mut self, failure: Failure) -> Result<(), Failure> {
+        match failure {
+            Failure::Refused(refusal) if refusal.class() != Class::Unanswered => {
+                self.verdict = Verdict::Deny;
+                self.refusal = Some(Arc::new(refusal));
+                Ok(())
+            }
+            other => Err(other),
+        }
     }
 
     fn goes_against_others(&self) -> bool {
@@ -208,16 +240,22 @@ pub(super) fn judge_after(
     targets: &[Target],
     settle: impl Fn(&mut Workspace, &Actor, &mut Judged) -> Result<(), Failure>,
 ) -> Result<Judged, Failure> {
-    let mut judged = look(workspace, actor, cwd, targets, &settle)?;
+    let (mut judged, mut unknown) = look(workspace, actor, cwd, targets, &settle)?;
     let mut apart = Vec::new();
     for root in judged.elsewhere.clone() {
         let there = workspace.within(&root, actor, |workspace, actor| {
             let targets = within_tree(workspace, cwd, targets);
             look(workspace, actor, cwd, &targets, &settle)
-        })?;
-        judged.verdict = judged.verdict.max(there.verdict);
-        apart.push((root, there));
+        });
+        match there {
+            Ok((there, _)) => {
+                judged.verdict = judged.verdict.max(there.verdict);
+                apart.push((root, there));
+            }
+            Err(failure) => unknown = unknown.or(Some(failure)),
+        }
     }
+    checking::unless_unknown(judged.verdict, unknown)?;
     let may_be = judged.verdict < Verdict::Ask;
     match may_be {
         true => take(workspace, actor, &mut judged)?,
@@ -246,17 +284,17 @@ fn within_tree(workspace: &Workspace, cwd: &Path, targets: &[Target]) -> Vec<Tar
     targets.iter().filter(|target| !is_tree(target)).cloned().collect()
 }
 
-/// The verdict on what lies in this tree. Takes nothing.
+/// The verdict on what lies in this tree, and why not all of it could be judged. Takes nothing.
 fn look(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     targets: &[Target],
     settle: impl Fn(&mut Workspace, &Actor, &mut Judged) -> Result<(), Failure>,
-) -> Result<Judged, Failure> {
+) -> Result<(Judged, Option<Failure>), Failure> {
     let words: Vec<String> = targets.iter().map(Target::word).collect();
     let wanted = api::Check { paths: words, token: None };
-    let verdicts = checking::check_here(workspace, actor, cwd, &wanted)?;
+    let Here { verdicts, unknown } = checking::check_here(workspace, actor, cwd, &wanted)?;
     let mut judged = Judged::of(verdicts, actor);
     settle(workspace, actor, &mut judged)?;
     if judged.verdict < Verdict::Ask {
@@ -265,43 +303,42 @@ fn look(
             judged.verdict = Verdict::Deny;
         }
     }
-    Ok(judged)
+    Ok((judged, unknown))
 }
 
 fn thing(path: &Resource) -> Thing {
     Thing::new(path.to_string())
 }
 
-/// Claims what is not held yet; a sign of life when all of it is.
+/// Claims what is not held yet; a sign of life when all of it is. In append zones it is held
+/// together with others who add to the same file.
 fn take(workspace: &mut Workspace, actor: &Actor, judged: &mut Judged) -> Result<(), Failure> {
     reads::warned(workspace, actor, &judged.stale);
-    let free = |one: &Finding| !matches!(one.because, Because::Mine | Because::Unjudged);
-    if !judged.findings.iter().any(free) {
+    let free = |one: &&Finding| !matches!(one.because, Because::Mine | Because::Unjudged);
+    let (append, other): (Vec<&Finding>, Vec<&Finding>) =
+        judged.findings.iter().partition(|one| one.zone == Rule::Append);
+    let wanted = |findings: &[&Finding]| match findings.iter().any(|one| free(one)) {
+        true => findings.iter().map(|one| one.resource.clone()).collect(),
+        false => Vec::new(),
+    };
+    let (alone, shared) = (wanted(&other), wanted(&append));
+    if alone.is_empty() && shared.is_empty() {
         return judged.sign_of_life(workspace, actor);
     }
-    let append = judged.findings.iter().all(|one| one.zone == Rule::Append);
-    let mode = if append { Mode::Shared } else { Mode::Exclusive };
-    match claiming::for_edit(workspace, actor, judged.resources(), mode) {
+    match claiming::for_edit(workspace, actor, alone, shared) {
         Ok(granted) => {
-            judged.notices.clone_from(&granted.notices);
-            judged.granted.push(granted);
+            judged.notices = granted.iter().flat_map(|one| one.notices.clone()).collect();
+            judged.granted.extend(granted);
             Ok(())
         }
-        Err(failure) => {
-            // Somebody was quicker between the look and the claim.
-            let held = in_the_way(&failure);
-            let Some(first) = held.first() else {
-                return Err(failure);
-            };
-            judged.verdict = Verdict::Deny;
-            let late = judged.findings.iter_mut().find(|one| one.resource == first.resource);
-            if let Some(finding) = late {
-                finding.verdict = Verdict::Deny;
-                finding.because = Because::Held;
-                finding.held = held;
+        // Somebody was quicker between the look and the claim.
+        Err(failure) => match in_the_way(&failure) {
+            held if held.is_empty() => judged.refuse(failure),
+            held => {
+                judged.too_late(held);
+                Ok(())
             }
-            Ok(())
-        }
+        },
     }
 }
 

@@ -14,7 +14,7 @@ use baton_core::denials::{self, Refused};
 use baton_core::resource::Resource;
 use baton_core::roles::{self, Deed};
 
-use super::not_by_role;
+use super::{not_by_role, served};
 use crate::checking;
 use crate::denying;
 use crate::failure::Failure;
@@ -44,7 +44,13 @@ impl Staged {
     fn noted(self, workspace: &mut Workspace, actor: &Actor, deed: denials::Deed) -> Self {
         let mut refused = denials::of_findings(deed, &self.denied);
         refused.extend(self.role.iter().map(|role| Refused::by_role(deed, role)));
-        denying::note(workspace, actor, refused);
+        if refused.is_empty() {
+            return self;
+        }
+        // Some agents come nowhere but here. Who they are needs no git either.
+        let nobody = actor.session.is_none() && !actor.person;
+        let agent = nobody.then(|| served::agent_above(workspace).ok().flatten()).flatten();
+        denying::note(workspace, agent.as_ref().unwrap_or(actor), refused);
         self
     }
 }
@@ -138,11 +144,15 @@ fn judged(
     }
     let mut staged = Staged::default();
     let mut wanted = Vec::with_capacity(paths.len());
+    let mut unknown = None;
     for path in paths {
-        wanted.extend(resources::literal(&workspace.place, root, OsStr::new(path))?);
+        match resources::literal(&workspace.place, root, OsStr::new(path)) {
+            Ok(found) => wanted.extend(found),
+            Err(failure) => unknown = unknown.or(Some(failure)),
+        }
     }
     if wanted.is_empty() {
-        return Ok(staged);
+        return unknown.map_or(Ok(staged), Err);
     }
     for finding in judge(workspace, &wanted)?.findings {
         match (finding.because, finding.verdict) {
@@ -156,5 +166,9 @@ fn judged(
             _ => {}
         }
     }
-    Ok(staged)
+    // What cannot be told of one path takes nothing from "no" to another.
+    match unknown.filter(|_| staged.denied.is_empty()) {
+        Some(failure) => Err(failure),
+        None => Ok(staged),
+    }
 }

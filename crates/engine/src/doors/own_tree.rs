@@ -7,11 +7,14 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use baton_core::context::{Actor, Proof};
+use baton_core::claim::{self, Claim, Hold};
+use baton_core::context::{Actor, Observed, Proof};
 use baton_core::id::SessionId;
-use baton_core::sessions::{TEXT_BYTES_MAX, client_alias};
+use baton_core::sessions::{Session, TEXT_BYTES_MAX, client_alias, is_bidi};
+use baton_core::view::scan;
 
 use super::Visitor;
+use crate::failure::Failure;
 use crate::place::Place;
 use crate::workspace::Workspace;
 
@@ -19,19 +22,24 @@ const MARK: &str = "baton-agent";
 /// What is kept of an id that is too long, for whoever reads it, and how much of its hash.
 const START_CHARS: usize = 23;
 const HASH_CHARS: usize = 40;
+/// So many claims of a parent are looked through.
+const CLAIMS_MAX: u32 = 10_000;
 
 /// The id under which a subagent with a tree of its own is known.
 pub(super) fn id_of(visitor: &Visitor<'_>, agent: &str) -> String {
     fitting(&format!("{}/{agent}", visitor.id)).into_owned()
 }
 
-/// An id that is no longer than ids may be: of a longer one its beginning, and a hash of all of it.
+/// An id as ids may be, no longer and of plain letters: of any other its beginning, and a hash of
+/// all of it.
 pub fn fitting(id: &str) -> Cow<'_, str> {
-    if id.len() <= TEXT_BYTES_MAX {
+    let hidden = |letter: char| letter.is_control() || is_bidi(letter);
+    if id.len() <= TEXT_BYTES_MAX && !id.contains(hidden) {
         return Cow::Borrowed(id);
     }
     let hash = blake3::hash(id.as_bytes()).to_hex();
-    let start: String = id.chars().take_while(char::is_ascii).take(START_CHARS).collect();
+    let plain = |letter: &char| letter.is_ascii() && !letter.is_control();
+    let start: String = id.chars().take_while(plain).take(START_CHARS).collect();
     Cow::Owned(format!("{start}~{}", &hash[..HASH_CHARS]))
 }
 
@@ -41,11 +49,39 @@ fn mark_in(place: &Place) -> Option<PathBuf> {
     (dirs.git_dir != dirs.common_dir).then(|| dirs.git_dir.join(MARK))
 }
 
+/// Is a subagent a session of its own here? It is in a linked tree to which it went apart from its
+/// parent. One that stayed behind while its parent went away is its parent's still, with all that
+/// it holds.
+pub(super) fn is_alone(
+    workspace: &mut Workspace,
+    visitor: &Visitor<'_>,
+    agent: &str,
+    parent: &Session,
+    apart: bool,
+) -> Result<bool, Failure> {
+    let Some(path) = mark_in(&workspace.place) else { return Ok(false) };
+    if !apart {
+        // Its parent may have come after it.
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        return Ok(text == mark_of(&parent.session, visitor.client, &id_of(visitor, agent)));
+    }
+    let tree = workspace.tree.clone();
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        let claims: Vec<Claim> = scan(view, claim::of_session(&parent.session, CLAIMS_MAX))?;
+        let its_own = |hold: &Hold| hold.holder.agent.as_deref() == Some(agent);
+        Ok(!claims.iter().any(|claim| claim.hold.tree == tree && its_own(&claim.hold)))
+    })
+}
+
+fn mark_of(parent: &SessionId, client: &str, id: &str) -> String {
+    format!("{}\n{client}\n{id}\n", parent.as_str())
+}
+
 /// Commands in this tree that come with the parent's credential are the subagent's.
 pub(super) fn mark(place: &Place, parent: &SessionId, client: &str, id: &str) {
     if let Some(path) = mark_in(place) {
         // Without it they are the parent's, and a claim of the other stands in their way.
-        let _ = std::fs::write(path, format!("{}\n{client}\n{id}\n", parent.as_str()));
+        let _ = std::fs::write(path, mark_of(parent, client, id));
     }
 }
 

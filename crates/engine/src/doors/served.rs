@@ -12,7 +12,7 @@ use baton_core::refusal::Refusal;
 use baton_core::sessions::{Alias, Life, Process, Session, TEXT_BYTES_MAX, client_alias, is_bidi};
 use baton_core::view::{Query, get, parse};
 
-use super::{Visitor, admit, begin_as};
+use super::{Visitor, admit, begin_as, fitting};
 use crate::api;
 use crate::failure::Failure;
 use crate::process::agents;
@@ -95,9 +95,9 @@ pub fn find(workspace: &mut Workspace, parent: &Parent, call: &Call<'_>) -> Resu
 /// Names under which the caller's session may be known, the one that counts most first.
 fn keys(parent: &Parent, call: &Call<'_>) -> Result<Vec<String>, Failure> {
     let client = match (call.session, &parent.environment) {
-        (Some((client, id)), _) => Some(client_alias(client, id)),
+        (Some((client, id)), _) => Some(client_alias(client, &fitting(id))),
         (None, Err(clients)) => return Err(Failure::SeveralAgents { clients: clients.clone() }),
-        (None, Ok(Some((client, id)))) => Some(client_alias(client, id)),
+        (None, Ok(Some((client, id)))) => Some(client_alias(client, &fitting(id))),
         (None, Ok(None)) => None,
     };
     // A client that names its session means that one, and no other of the same process.
@@ -135,7 +135,7 @@ pub fn find_to_act(
     if let Some((client, id)) = named {
         let visitor = Visitor {
             client,
-            id,
+            id: &fitting(id),
             agent: None,
             // A server stays where it was started, wherever its agent works.
             is_here: false,
@@ -154,6 +154,16 @@ pub fn find_to_act(
     let begun = begin_as(workspace, &wanted)?;
     let proof = Proof::Alias(process.alias_key());
     Ok(Actor { session: Some(begun.session), proof, ..actor })
+}
+
+/// The session of the agent above us, which is begun if it has none; nothing without an agent. For
+/// doors to which an agent comes without a word of its client's.
+pub(super) fn agent_above(workspace: &mut Workspace) -> Result<Option<Actor>, Failure> {
+    let parent = Parent::look(workspace);
+    match parent.client {
+        Some(_) => find_to_act(workspace, &parent, &Call::default()).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// What a client calls itself, if that can be a client's name.
