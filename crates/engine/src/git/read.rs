@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Error, Git, Oid};
+use super::{At, Error, Git, Oid, filters};
 
 /// Paths on one command line, far below any system's limit.
 pub(super) const PATHS_BYTES_MAX: usize = 64 * 1024;
@@ -192,6 +192,11 @@ impl Git {
     /// The filter drivers that the repository itself configures. Status would run them on every
     /// file it has to look into; those of the user's own configuration (such as LFS) are trusted.
     pub(super) fn own_filters(&self) -> Result<Vec<String>, Error> {
+        if let At::Tree(root) = &self.place
+            && filters::surely_none(root)
+        {
+            return Ok(Vec::new());
+        }
         self.own("filter", r"^filter\..*\.(clean|smudge|process)$")
     }
 
