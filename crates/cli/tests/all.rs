@@ -1,6 +1,8 @@
 //! Every test of the command line, in one binary: the real `baton`, real git, real processes.
 
 #[cfg(test)]
+mod accusing;
+#[cfg(test)]
 mod archive;
 #[cfg(test)]
 mod bad_input;

@@ -97,6 +97,7 @@ fn what_was_gone_before_is_not_laid_at_the_door_of_who_makes_a_file_beside_it() 
 #[test]
 fn a_person_tells_nobody_of_its_writes_and_nobody_is_accused() {
     let scratch = with_files(&["a.txt", "b.txt"]);
+    scratch.write("slow.py", "open('b.txt', 'w')\n");
     let (bob, eve) = (bob(&scratch), scratch.session("eve"));
     let mut begin = scratch.command(&["session", "start", "--name", "pat", "--json"]);
     begin.env("BATON_PERSON_TOKEN_FILE", crate::reviews::person_token(&scratch));

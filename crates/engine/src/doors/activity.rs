@@ -11,12 +11,15 @@ use baton_core::context::Actor;
 use baton_core::id::{SessionId, TreeId};
 
 use super::traces::Trace;
-use crate::place::Place;
+use crate::workspace::Workspace;
 
 /// The clock of file times runs in steps; a change may seem to be this much older than it is.
 pub(super) const STEP_MS: u64 = 20;
 /// A command that was begun and whose end nobody told is over after this.
 const COMMAND_MS_MAX: u64 = 6 * 60 * 60 * 1_000;
+/// A subagent whose command runs and that nothing was heard of for so long is taken for ended when
+/// its session's user says something: most commands of agents may not take longer.
+const SILENT_MS_MAX: u64 = 10 * 60 * 1_000;
 /// A command in the background is looked after for so long.
 pub(super) const BACKGROUND_MS_MAX: u64 = 60 * 60 * 1_000;
 
@@ -97,22 +100,30 @@ impl Who {
     }
 }
 
+impl Workspace {
+    /// What hooks saw in the tree that this is about.
+    pub(super) fn activity(&self, actor: &Actor) -> Activity {
+        let trace = Trace::named(&self.place, &format!("tree-{}", tree_word(&self.tree)));
+        Activity { trace, me: Who::acting(actor) }
+    }
+}
+
+/// A tree as one word of a line or a file name.
+pub(super) fn tree_word(tree: &TreeId) -> String {
+    tree.0.chars().filter(char::is_ascii_alphanumeric).take(64).collect()
+}
+
 impl Activity {
-    pub(super) fn here(place: &Place, tree: &TreeId, actor: &Actor) -> Self {
-        let name: String = tree.0.chars().filter(char::is_ascii_alphanumeric).take(64).collect();
-        Self { trace: Trace::named(place, &format!("tree-{name}")), me: Who::acting(actor) }
+    /// A command begins; one that is `behind` goes on when its tool call is over.
+    pub(super) fn begins(&self, call: &str, behind: bool) {
+        match behind {
+            true => self.add('g', call),
+            false => self.add('b', call),
+        }
     }
 
     pub(super) fn edited(&self, path: &str) {
         self.add('e', path);
-    }
-
-    pub(super) fn began(&self, call: &str) {
-        self.add('b', call);
-    }
-
-    pub(super) fn began_behind(&self, call: &str) {
-        self.add('g', call);
     }
 
     pub(super) fn ended(&self, call: &str) {
@@ -127,9 +138,35 @@ impl Activity {
         self.add('l', "");
     }
 
+    /// Does a command of one's own run, as far as was told?
+    pub(super) fn has_open_command(&self) -> bool {
+        let lines = self.lines();
+        let open = |(at, line): (usize, &Line)| {
+            Some(&line.who) == self.me.as_ref()
+                && matches!(line.deed, Deed::Began(_) | Deed::BeganBehind(_))
+                && end_of(&lines, at).is_none()
+        };
+        lines.iter().enumerate().any(open)
+    }
+
+    /// Commands of one's own subagents whose end nobody told, and of which nothing was heard for
+    /// long: who interrupts a subagent ends it without a word. One that does work goes on to act.
+    pub(super) fn ends_of_silent_subagents(&self) {
+        let Some(me) = self.me.as_ref().filter(|me| me.agent.is_none()) else { return };
+        let lines = self.lines();
+        for (who, call) in silent_subagents(&lines, me, now()) {
+            self.add_of(&who, 'x', &call);
+        }
+    }
+
     fn add(&self, kind: char, what: &str) {
-        let Some(me) = &self.me else { return };
-        self.trace.add(&format!("{} {} {kind} {what}", now(), me.text()));
+        if let Some(me) = &self.me {
+            self.add_of(me, kind, what);
+        }
+    }
+
+    fn add_of(&self, who: &Who, kind: char, what: &str) {
+        self.trace.add(&format!("{} {} {kind} {what}", now(), who.text()));
     }
 
     pub(super) fn lines(&self) -> Vec<Line> {
@@ -211,6 +248,28 @@ pub(super) fn with_open_ends(lines: &[Line], me: &Who) -> BTreeSet<SessionId> {
     open.map(|(_, line)| line.who.session.clone()).collect()
 }
 
+/// Open commands of this session's subagents that have said nothing for long.
+fn silent_subagents(lines: &[Line], me: &Who, now: u64) -> Vec<(Who, String)> {
+    let open = lines.iter().enumerate().filter_map(|(at, line)| match &line.deed {
+        Deed::Began(call) if end_of(lines, at).is_none() => Some((&line.who, call)),
+        _ => None,
+    });
+    let silent = |who: &Who| {
+        let last = lines.iter().rev().find(|line| line.who == *who).map_or(0, |line| line.at);
+        last + SILENT_MS_MAX <= now
+    };
+    open.filter(|(who, _)| who.session == me.session && who.agent.is_some() && silent(who))
+        .map(|(who, call)| (who.clone(), call.clone()))
+        .collect()
+}
+
+/// Did anybody else do anything since: an edit, or a command that ran?
+pub(super) fn anybody_since(lines: &[Line], me: &Who, since: u64) -> bool {
+    let edit =
+        |line: &Line| line.who != *me && line.at >= since && matches!(line.deed, Deed::Edited(_));
+    lines.iter().any(edit) || busy_since(lines, |who| who != me, since) != Busy::No
+}
+
 pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -269,6 +328,22 @@ mod tests {
         assert_eq!(busy(&lines, "b", 500), Busy::No, "its session is over");
         assert_eq!(busy(&lines, "c", 300), Busy::Behind, "it went on behind its call");
         assert_eq!(busy(&lines, "c", 200 + BACKGROUND_MS_MAX), Busy::No);
+    }
+
+    #[test]
+    fn a_subagent_that_is_silent_for_long_was_interrupted() {
+        let late = 100 + SILENT_MS_MAX;
+        let lines = lines(&[
+            "100 a/one b c1",
+            "100 a/two b c2",
+            "100 a b c3",
+            "100 b/one b c4",
+            "100 a/three g c5",
+            &format!("{} a/two e x.rs", late - 1),
+        ]);
+        let found = silent_subagents(&lines, &Who::parsed("a"), late);
+        assert_eq!(found, [(Who::parsed("a/one"), "c1".to_owned())]);
+        assert_eq!(silent_subagents(&lines, &Who::parsed("a"), late - 1), []);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! Owns the comparison. Of what others hold, how it stood before the command tells whether it has
 //! changed (`held`); of everything else the clock does: a file that differs from HEAD and was
 //! written since. What another's recorded edit or a command of another that ran meanwhile explains
-//! is not this agent's. Of what a person holds, who may have written it too, nobody is accused.
-//! Ignored files are nobody's.
+//! is not this agent's; what an unknown writer may have done is laid at nobody's door (`changes`).
+//! Of what a person holds, who may have written it too, nobody is accused. Ignored files are
+//! nobody's. A line is read from where it began (`calls`), in each tree that it was about.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,10 +19,12 @@ use baton_core::resource::Resource;
 use baton_core::shell::{self, Deeds, Place};
 
 use super::activity::{self, Activity, Busy, Deed, Line, Who};
-use super::changes::{self, Changed, Sorted, Unseen};
+use super::calls::{self, Begun};
+use super::changes::{Changed, Sorted, Unseen, Window};
 use super::committed;
 use super::edit::{self, Change, Target, edit};
-use super::held::{self, Before};
+use super::held::{Before, Looks};
+use super::reach::{Reach, Says};
 use super::{reads, whereabouts};
 use crate::checking;
 use crate::denying;
@@ -108,11 +111,33 @@ impl Compared {
 }
 
 /// Compares the trees that a command was about, after it, and after what runs in the background.
+/// `cwd` is where its agent stands now; the line is read from where it began.
 pub fn after(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
     ran: Ran<'_>,
+) -> Result<Compared, Failure> {
+    let me = Who::acting(actor);
+    let begun = me.and_then(|me| calls::find(&workspace.place, &me, ran.call));
+    match &begun {
+        Some(at) if at.root == workspace.place.root => {
+            after_line(workspace, actor, &at.cwd, ran, begun.as_ref())
+        }
+        Some(at) if at.root.is_dir() => workspace.within(&at.root, actor, |workspace, actor| {
+            after_line(workspace, actor, &at.cwd, ran, begun.as_ref())
+        }),
+        _ => after_line(workspace, actor, cwd, ran, begun.as_ref()),
+    }
+}
+
+/// From the tree and the folder in which the line began.
+fn after_line(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    ran: Ran<'_>,
+    begun: Option<&Begun>,
 ) -> Result<Compared, Failure> {
     let mut deeds = shell::read(ran.line);
     let quiet = deeds.harmless && deeds.writes.is_empty();
@@ -120,76 +145,96 @@ pub fn after(
     read(workspace, actor, cwd, &shown(&deeds))?;
     let undone = edited(workspace, actor, cwd, &written)?;
     note_undone(workspace, actor, &undone);
-    let others = whereabouts::other_trees(&workspace.place, cwd, &deeds);
-    let about = About { deeds: &deeds, quiet, ran, here: true };
+    let others = match begun {
+        Some(begun) => begun.others.iter().filter(|root| root.is_dir()).cloned().collect(),
+        None => whereabouts::other_trees(&workspace.place, cwd, &deeds),
+    };
+    let quiet = begun.map_or(quiet, |begun| !begun.writes);
+    let compared = begun.is_none_or(|begun| begun.compared);
+    let about = About { deeds: &deeds, quiet, compared, cwd, ran };
     let mut compared = Compared { undone, ..after_here(workspace, actor, &about)? };
     for root in others {
-        let about = About { here: false, ..about };
         let there = |workspace: &mut Workspace, actor: &Actor| after_here(workspace, actor, &about);
         compared.add(workspace.within(&root, actor, there)?);
     }
     Ok(compared)
 }
 
-/// A command, and one of the trees it was about.
+/// A command that has run.
 #[derive(Clone, Copy)]
 struct About<'a> {
     deeds: &'a Deeds,
     /// It surely wrote nothing.
     quiet: bool,
+    /// It may have written anywhere.
+    compared: bool,
+    /// Where it began.
+    cwd: &'a Path,
     ran: Ran<'a>,
-    /// The tree in which it began: only there was anything looked at before.
-    here: bool,
 }
 
+/// In one of the trees that it was about.
 fn after_here(
     workspace: &mut Workspace,
     actor: &Actor,
     about: &About<'_>,
 ) -> Result<Compared, Failure> {
-    let About { deeds, quiet, ran, here } = *about;
+    let About { deeds, quiet, compared: everywhere, cwd, ran } = *about;
     let mut compared = Compared::default();
-    let Some(me) = Who::acting(actor) else { return Ok(compared) };
-    if quiet && !held::any_behind(&workspace.place, &me) {
+    let (Some(me), Some(looks)) = (Who::acting(actor), Looks::here(workspace, actor)) else {
+        return Ok(compared);
+    };
+    if quiet && !looks.any_behind() {
         return Ok(compared);
     }
-    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let activity = workspace.activity(actor);
     let lines = activity.lines();
     let behind = !quiet && (ran.behind || deeds.background);
     match behind {
-        true => activity.began_behind(ran.call),
+        true => activity.begins(ran.call, true),
+        false if quiet => {}
         false => activity.ended(ran.call),
     }
     if workspace.place.git.is_none() {
         return Ok(compared);
     }
-    if here && ran.failed && !deeds.harmless && !is_answered_by_us(deeds) {
+    if ran.failed && !deeds.harmless && !is_answered_by_us(deeds) {
         compared.in_the_middle = in_the_middle(workspace, &me, &lines)?;
     }
-    let before = here.then(|| held::before(&workspace.place, &me, Some(ran.call))).flatten();
-    // Without a look before, there is the clock.
-    let since = || activity::window(&lines, &me, ran.call);
-    let before = before.or_else(|| since().map(Before::unseen));
-    if let Some(before) = before {
-        compare(workspace, actor, &me, lines, &before, &mut compared)?;
-        look_at_commits(workspace, actor, ran.call, &before, &mut compared)?;
+    // Where the look went wrong, there is the clock.
+    let since = || activity::window(&lines, &me, ran.call).filter(|_| everywhere);
+    let before = looks.before(everywhere.then_some(ran.call));
+    if let Some(before) = before.or_else(|| since().map(Before::unseen)) {
+        let reach = reach(workspace, &me, Some((ran, cwd)), &before);
+        let mut window = Window { me, lines, before, reach };
+        compare(workspace, actor, &mut window, &mut compared)?;
+        look_at_commits(workspace, actor, &window, &mut compared)?;
     }
-    if here {
-        held::look_again(workspace, actor, behind.then_some(ran.call));
-    }
+    looks.look_again(workspace, actor, behind.then_some(ran.call));
     Ok(compared)
+}
+
+/// What the commands name that ran: this one, and those in the background.
+fn reach(workspace: &Workspace, me: &Who, ran: Option<(Ran<'_>, &Path)>, before: &Before) -> Reach {
+    let mut reach = ran.map_or_else(Reach::default, |(ran, cwd)| Reach::of(ran.line, cwd));
+    for call in &before.behind {
+        let begun = calls::find_behind(&workspace.place, me, call);
+        reach.add(begun.and_then(|begun| Some((begun.line?, begun.cwd))));
+    }
+    reach
 }
 
 /// Compares what runs in the background, if anything does.
 pub fn meanwhile(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, Failure> {
     let mut compared = Compared::default();
-    let Some(me) = Who::acting(actor).filter(|_| workspace.place.git.is_some()) else {
-        return Ok(compared);
-    };
-    if let Some(before) = held::before(&workspace.place, &me, None) {
-        let lines = Activity::here(&workspace.place, &workspace.tree, actor).lines();
-        compare(workspace, actor, &me, lines, &before, &mut compared)?;
-        held::look_again(workspace, actor, None);
+    let looks = Looks::here(workspace, actor).filter(|_| workspace.place.git.is_some());
+    let (Some(me), Some(looks)) = (Who::acting(actor), looks) else { return Ok(compared) };
+    if let Some(before) = looks.before(None) {
+        let lines = workspace.activity(actor).lines();
+        let reach = reach(workspace, &me, None, &before);
+        let mut window = Window { me, lines, before, reach };
+        compare(workspace, actor, &mut window, &mut compared)?;
+        looks.look_again(workspace, actor, None);
     }
     Ok(compared)
 }
@@ -206,12 +251,34 @@ fn shown(deeds: &Deeds) -> Vec<String> {
 /// The turn of an agent is over, or begins anew: no command of its own runs, whatever was told of
 /// its end.
 pub fn rests(workspace: &mut Workspace, actor: &Actor) {
-    Activity::here(&workspace.place, &workspace.tree, actor).rested();
+    everywhere(workspace, actor, Activity::rested);
 }
 
 /// The session is over, with all that it ran.
 pub fn leaves(workspace: &mut Workspace, actor: &Actor) {
-    Activity::here(&workspace.place, &workspace.tree, actor).left();
+    everywhere(workspace, actor, Activity::left);
+}
+
+/// In the tree that the agent stands in, and in those where lines of its own run.
+fn everywhere(workspace: &mut Workspace, actor: &Actor, tell: impl Fn(&Activity)) {
+    tell(&workspace.activity(actor));
+    let Some(me) = Who::acting(actor) else { return };
+    let recent = calls::recent(&workspace.place, &me).into_iter();
+    let mut roots: Vec<PathBuf> =
+        recent.flat_map(|begun| begun.others.into_iter().chain([begun.root])).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    roots.retain(|root| *root != workspace.place.root && root.is_dir());
+    for root in roots {
+        // A tree that is gone has no commands left.
+        let _ = workspace.within(&root, actor, |workspace, actor| {
+            let activity = workspace.activity(actor);
+            if activity.has_open_command() {
+                tell(&activity);
+            }
+            Ok(())
+        });
+    }
 }
 
 /// Nothing but commands that fail because Baton or git said no: neither builds or tests anything.
@@ -223,22 +290,20 @@ fn is_answered_by_us(deeds: &Deeds) -> bool {
         })
 }
 
-/// What changed since, and whose it is.
+/// What changed in a window, and whose it is.
 fn compare(
     workspace: &mut Workspace,
     actor: &Actor,
-    me: &Who,
-    lines: Vec<Line>,
-    before: &Before,
+    window: &mut Window,
     compared: &mut Compared,
 ) -> Result<(), Failure> {
-    let changed = changes::since(workspace, before)?;
+    let changed = window.changed(workspace)?;
     if changed.is_empty() {
         return Ok(());
     }
-    let mut lines = without_the_dead(workspace, me, lines)?;
+    forget_the_dead(workspace, window)?;
     let root = workspace.place.root.clone();
-    let mut unexplained = changes::not_by_others(&root, &changed, me, &lines, before.since);
+    let mut unexplained = window.unexplained(&root, &changed);
     let resources = |changed: &[&Changed]| -> Vec<Resource> {
         changed.iter().map(|one| one.resource.clone()).collect()
     };
@@ -246,24 +311,22 @@ fn compare(
         return Ok(());
     }
     let findings = checking::judge(workspace, actor, &resources(&unexplained), None)?.findings;
-    let written_over =
-        |one: &&Changed| changes::edited_since(&lines, me, &one.path, before.since).is_some();
     // Nobody is accused before the word of whoever wrote has had its time to come.
     if findings.iter().any(|one| one.because == Because::Held)
-        || unexplained.iter().any(written_over)
+        || unexplained.iter().any(|one| window.edited_by_others(&one.path).is_some())
     {
         std::thread::sleep(EDIT_IS_TOLD);
-        let later = Activity::here(&workspace.place, &workspace.tree, actor).lines();
-        lines = without_the_dead(workspace, me, later)?;
-        unexplained = changes::not_by_others(&root, &changed, me, &lines, before.since);
+        window.lines = workspace.activity(actor).lines();
+        forget_the_dead(workspace, window)?;
+        unexplained = window.unexplained(&root, &changed);
     }
     let unseen = Unseen::look(workspace, actor)?;
-    let sorted = changes::sort(&root, &unexplained, findings, &lines, me, before, &unseen)?;
+    let sorted = window.sort(&root, &unexplained, findings, &unseen)?;
     // Where others ran too, whose it is will be seen when it is committed.
     if !sorted.others_ran {
         interfaces::look(workspace, actor, &resources(&unexplained))?;
     }
-    settle(workspace, actor, sorted, before, compared)
+    settle(workspace, actor, sorted, &window.before, compared)
 }
 
 /// What follows for everybody.
@@ -275,7 +338,7 @@ fn settle(
     compared: &mut Compared,
 ) -> Result<(), Failure> {
     let root = workspace.place.root.clone();
-    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let activity = workspace.activity(actor);
     for (resources, unsure) in [(&sorted.foreign, false), (&sorted.unsure, true)] {
         let held = note(workspace, actor, resources, unsure)?;
         compared.breached.extend(held.into_iter().map(|held| {
@@ -330,46 +393,47 @@ fn note_undone(workspace: &mut Workspace, actor: &Actor, undone: &[(Resource, us
 fn look_at_commits(
     workspace: &mut Workspace,
     actor: &Actor,
-    call: &str,
-    before: &Before,
+    window: &Window,
     compared: &mut Compared,
 ) -> Result<(), Failure> {
-    let Some(me) = Who::acting(actor) else { return Ok(()) };
-    let committed = committed::since(workspace, &me.session, call)?;
+    let committed = committed::since(workspace, &window.me.session, window.before.own_head)?;
     if committed.is_empty() {
         return Ok(());
     }
-    let lines = Activity::here(&workspace.place, &workspace.tree, actor).lines();
     let found = checking::judge(workspace, actor, &committed, None)?.findings;
     let known = |path: &Resource| compared.breached.iter().any(|one| one.held.resource == *path);
     let foreign: Vec<Resource> = found
         .into_iter()
         .filter(|one| one.because == Because::Held && !known(&one.resource))
-        .filter(|one| changes::holder_busy(one, &lines, &me, before.since) != Busy::Yes)
+        .filter(|one| window.holder_busy(one) != Busy::Yes)
         .map(|one| one.resource)
         .collect();
-    let held = note(workspace, actor, &foreign, false)?;
-    let breached = held.into_iter().map(|held| Breached { held, unsure: false, copy: None });
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let unsure = match window.reach.commits(&workspace.place.root) {
+        Says::Named => false,
+        Says::Unread => !window.is_alone(&Unseen::look(workspace, actor)?),
+        Says::Nothing => true,
+    };
+    let held = note(workspace, actor, &foreign, unsure)?;
+    let breached = held.into_iter().map(|held| Breached { held, unsure, copy: None });
     compared.breached.extend(breached);
     Ok(())
 }
 
-/// The lines without the commands of those who are visibly gone: nobody will tell their end.
-fn without_the_dead(
-    workspace: &mut Workspace,
-    me: &Who,
-    mut lines: Vec<Line>,
-) -> Result<Vec<Line>, Failure> {
-    for session in activity::with_open_ends(&lines, me) {
+/// Commands of those who are visibly gone: nobody will tell their end.
+fn forget_the_dead(workspace: &mut Workspace, window: &mut Window) -> Result<(), Failure> {
+    for session in activity::with_open_ends(&window.lines, &window.me) {
         let state = crate::sessions::state_of(workspace, &session)?;
         if !matches!(state, Some(SeatState::Live | SeatState::Idle)) {
-            lines.retain(|line| {
+            window.lines.retain(|line| {
                 line.who.session != session
                     || !matches!(line.deed, Deed::Began(_) | Deed::BeganBehind(_))
             });
         }
     }
-    Ok(lines)
+    Ok(())
 }
 
 /// Writes down what others held.
@@ -456,7 +520,7 @@ fn edited_here(
     undone: &mut Vec<(Resource, usize)>,
 ) -> Result<Vec<PathBuf>, Failure> {
     undone.extend(reads::wrote(workspace, actor, cwd, targets));
-    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let activity = workspace.activity(actor);
     let mut all = Meant::default();
     for target in targets {
         let meant = meant_path(&workspace.place, cwd, &target.path);

@@ -3,6 +3,15 @@
 //! Owns the finding and the sorting; what follows from it is done in `after`. How sure a change is
 //! depends on its evidence: a state that was written down before is sure, the time of a file is
 //! good, and that of a folder only tells that something in it came or went.
+//!
+//! That a file changed while a command ran does not say that the command changed it: people and
+//! their editors, formatters and hooks write too, and tell nobody. So a change of what another
+//! holds is laid at an agent's door only
+//! - where its command names the file, or a text that the command runs does (`reach`), or
+//! - where what it runs cannot be read, and nobody else is known to have done anything meanwhile:
+//!   then it is the only writer that anybody knows of.
+//!
+//! All else has an unknown writer: it is noted, the agent is told, and nobody is accused.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -20,6 +29,7 @@ use super::activity::{self, Busy, Line, STEP_MS, Who};
 use super::committed;
 use super::edit;
 use super::held::Before;
+use super::reach::{Reach, Says};
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::sessions::SeatState;
@@ -54,8 +64,18 @@ impl Changed {
     }
 }
 
+/// The time in which commands of one agent ran in a tree, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Window {
+    pub(super) me: Who,
+    /// What hooks saw.
+    pub(super) lines: Vec<Line>,
+    pub(super) before: Before,
+    pub(super) reach: Reach,
+}
+
 /// Everything that has changed since.
-pub(super) fn since(workspace: &Workspace, before: &Before) -> Result<Vec<Changed>, Failure> {
+fn since(workspace: &Workspace, before: &Before) -> Result<Vec<Changed>, Failure> {
     let root = &workspace.place.root;
     let git = Git::in_tree(root)?;
     let status = git.status(&[String::new()])?;
@@ -110,35 +130,6 @@ fn folder_written_since(root: &Path, path: &str, since: u64) -> bool {
     written_since(file.parent().unwrap_or(root), since) == Some(true)
 }
 
-/// When somebody else edited it since, as far as that was told.
-pub(super) fn edited_since(lines: &[Line], me: &Who, path: &str, since: u64) -> Option<u64> {
-    activity::last_edit_by_others(lines, me, path).filter(|at| *at >= since)
-}
-
-/// What others' edits do not explain. An edit explains what it left, not what was written over it;
-/// of a file that is gone it cannot be told when it went.
-pub(super) fn not_by_others<'a>(
-    root: &Path,
-    changed: &'a [Changed],
-    me: &Who,
-    lines: &[Line],
-    since: u64,
-) -> Vec<&'a Changed> {
-    let written_over = |one: &Changed| {
-        // What was told before the look was in what the look saw; the clock of files is coarser.
-        let since = since + if one.evidence == Evidence::State { STEP_MS } else { 0 };
-        edited_since(lines, me, &one.path, since)
-            .is_none_or(|at| written_since(&root.join(&one.path), at + STEP_MS) == Some(true))
-    };
-    changed.iter().filter(|one| written_over(one)).collect()
-}
-
-/// Did whoever holds it run anything meanwhile?
-pub(super) fn holder_busy(finding: &Finding, lines: &[Line], me: &Who, since: u64) -> Busy {
-    let Some(held) = finding.held.first() else { return Busy::No };
-    activity::busy_since(lines, |who| who.acts_for(&held.holder, me), since)
-}
-
 /// Persons at work in this tree: nobody hears when they write.
 #[derive(Debug, Default)]
 pub(super) struct Unseen(Vec<SessionId>);
@@ -179,52 +170,106 @@ pub(super) struct Sorted {
     pub(super) others_ran: bool,
 }
 
-pub(super) fn sort(
-    root: &Path,
-    changed: &[&Changed],
-    findings: Vec<Finding>,
-    lines: &[Line],
-    me: &Who,
-    before: &Before,
-    unseen: &Unseen,
-) -> Result<Sorted, Failure> {
-    let others_ran = activity::busy_since(lines, |who| who != me, before.since) == Busy::Yes;
-    let mut sorted = Sorted { others_ran, ..Sorted::default() };
-    for finding in findings {
-        let Some(one) = changed.iter().find(|one| one.resource == finding.resource) else {
-            continue;
+impl Window {
+    /// Everything that has changed in it.
+    pub(super) fn changed(&self, workspace: &Workspace) -> Result<Vec<Changed>, Failure> {
+        since(workspace, &self.before)
+    }
+
+    /// When somebody else edited it, as far as that was told.
+    pub(super) fn edited_by_others(&self, path: &str) -> Option<u64> {
+        self.edit_since(path, self.before.since)
+    }
+
+    fn edit_since(&self, path: &str, since: u64) -> Option<u64> {
+        activity::last_edit_by_others(&self.lines, &self.me, path).filter(|at| *at >= since)
+    }
+
+    /// What others' edits do not explain. An edit explains what it left, not what was written over
+    /// it; of a file that is gone it cannot be told when it went.
+    pub(super) fn unexplained<'a>(&self, root: &Path, changed: &'a [Changed]) -> Vec<&'a Changed> {
+        let written_over = |one: &&Changed| {
+            // What was told before the look was in what the look saw; the clock of files is
+            // coarser.
+            let later = if one.evidence == Evidence::State { STEP_MS } else { 0 };
+            self.edit_since(&one.path, self.before.since + later)
+                .is_none_or(|at| written_since(&root.join(&one.path), at + STEP_MS) == Some(true))
         };
-        let resource = finding.resource.clone();
-        let held = finding.held.first().and_then(|held| held.claim.as_ref());
-        match finding.because {
-            // Whoever holds it now took it meanwhile, or it went nobody knows when.
-            Because::Held if !before.was_held(held) || one.evidence == Evidence::Folder => {}
-            Because::Held => match holder_busy(&finding, lines, me, before.since) {
-                Busy::Yes => {}
-                Busy::Behind => sorted.unsure.push(resource),
-                Busy::No if is_unseen(&finding, unseen) => sorted.unsure.push(resource),
-                Busy::No => sorted.foreign.push(resource),
-            },
-            // Also of what it holds itself: others add to it at the same time.
-            _ if !others_ran && finding.zone == Rule::Append && is_rewritten(root, &one.path)? => {
-                sorted.kept.push(resource);
-            }
-            Because::Mine => sorted.mine.push(resource),
-            Because::Unjudged | Because::GitDir => {}
-            _ if others_ran => {}
-            _ if one.clean => sorted.lost.push(one.path.clone()),
-            // Nobody is accused of what may have been written just before.
-            _ if finding.verdict >= Verdict::Ask => {
-                let file = root.join(&one.path);
-                if written_since(&file, before.since + STEP_MS) == Some(true) {
+        changed.iter().filter(written_over).collect()
+    }
+
+    /// Did whoever holds it run anything meanwhile?
+    pub(super) fn holder_busy(&self, finding: &Finding) -> Busy {
+        let Some(held) = finding.held.first() else { return Busy::No };
+        let holds = |who: &Who| who.acts_for(&held.holder, &self.me);
+        activity::busy_since(&self.lines, holds, self.before.since)
+    }
+
+    /// Is nobody else known to have done anything meanwhile?
+    pub(super) fn is_alone(&self, unseen: &Unseen) -> bool {
+        let since = self.before.since + STEP_MS;
+        unseen.0.is_empty() && !activity::anybody_since(&self.lines, &self.me, since)
+    }
+
+    /// To whose account each of these goes.
+    pub(super) fn sort(
+        &self,
+        root: &Path,
+        changed: &[&Changed],
+        findings: Vec<Finding>,
+        unseen: &Unseen,
+    ) -> Result<Sorted, Failure> {
+        let busy = activity::busy_since(&self.lines, |who| *who != self.me, self.before.since);
+        let others_ran = busy == Busy::Yes;
+        let alone = self.is_alone(unseen);
+        let is_its_own = |path: &str| match self.reach.says(root, path) {
+            Says::Named => true,
+            Says::Unread => alone,
+            Says::Nothing => false,
+        };
+        let mut sorted = Sorted { others_ran, ..Sorted::default() };
+        for finding in findings {
+            let Some(one) = changed.iter().find(|one| one.resource == finding.resource) else {
+                continue;
+            };
+            let resource = finding.resource.clone();
+            let held = finding.held.first().and_then(|held| held.claim.as_ref());
+            match finding.because {
+                // Whoever holds it now took it meanwhile, or it went nobody knows when.
+                Because::Held if !self.before.was_held(held) => {}
+                Because::Held if one.evidence == Evidence::Folder => {}
+                Because::Held => match self.holder_busy(&finding) {
+                    Busy::Yes => {}
+                    Busy::No if !is_unseen(&finding, unseen) && is_its_own(&one.path) => {
+                        sorted.foreign.push(resource);
+                    }
+                    Busy::No | Busy::Behind => sorted.unsure.push(resource),
+                },
+                // Also of what it holds itself: others add to it at the same time.
+                _ if !others_ran
+                    && finding.zone == Rule::Append
+                    && is_rewritten(root, &one.path)? =>
+                {
                     sorted.kept.push(resource);
                 }
+                Because::Mine => sorted.mine.push(resource),
+                Because::Unjudged | Because::GitDir => {}
+                _ if others_ran => {}
+                _ if one.clean => sorted.lost.push(one.path.clone()),
+                // Nobody is accused of what may have been written just before, or by a person.
+                _ if finding.verdict >= Verdict::Ask => {
+                    let file = root.join(&one.path);
+                    let since = self.before.since + STEP_MS;
+                    if written_since(&file, since) == Some(true) && is_its_own(&one.path) {
+                        sorted.kept.push(resource);
+                    }
+                }
+                _ if finding.zone == Rule::Append => sorted.appended.push(resource),
+                _ => sorted.free.push(resource),
             }
-            _ if finding.zone == Rule::Append => sorted.appended.push(resource),
-            _ => sorted.free.push(resource),
         }
+        Ok(sorted)
     }
-    Ok(sorted)
 }
 
 /// Did lines change that are committed? What others added since is not known here.

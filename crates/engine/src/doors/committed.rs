@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use baton_core::id::SessionId;
 use baton_core::resource::Resource;
 
-use super::traces::Trace;
 use crate::failure::Failure;
 use crate::git::{Git, Oid};
 use crate::place::Place;
@@ -24,21 +23,15 @@ const FILES_MAX: usize = 50;
 const MOVES_MAX: usize = 20;
 const BYTES_MAX: u64 = 64 * 1024;
 
-/// A command begins: how long git's record is now.
-pub(super) fn begins(place: &Place, me: &SessionId, call: &str) {
-    if let Some(length) = length(place) {
-        Trace::of_session(place, me, "heads").add(&format!("{length} {call}"));
-    }
-}
-
-/// The files in commits that were made since the call began, but for those of other sessions.
+/// The files in commits that were made since git's record was so long, but for those of other
+/// sessions.
 pub(super) fn since(
     workspace: &Workspace,
     me: &SessionId,
-    call: &str,
+    begun: Option<u64>,
 ) -> Result<Vec<Resource>, Failure> {
     let place = &workspace.place;
-    let (Some(begun), Some(record)) = (begun(place, me, call), record(place)) else {
+    let (Some(begun), Some(record)) = (begun, record(place)) else {
         return Ok(Vec::new());
     };
     let moves = moves(&record, begun);
@@ -68,13 +61,6 @@ pub(super) fn head_at(place: &Place, length: Option<u64>) -> Option<Oid> {
 /// How long git's record of HEAD is.
 pub(super) fn length(place: &Place) -> Option<u64> {
     record(place).and_then(|record| std::fs::metadata(record).ok()).map(|found| found.len())
-}
-
-/// How long git's record was when the call began.
-fn begun(place: &Place, me: &SessionId, call: &str) -> Option<u64> {
-    let lines = Trace::of_session(place, me, "heads").lines();
-    let begun = lines.iter().rev().filter_map(|line| line.split_once(' '));
-    begun.filter(|(_, of)| *of == call).find_map(|(length, _)| length.parse().ok())
 }
 
 /// Where HEAD of this tree has been, in git's own words.

@@ -39,16 +39,14 @@ const ROWS_MAX: u32 = 5_000;
 /// Commands in the background that one agent is asked about.
 const BEHIND_MAX: usize = 8;
 
-/// One look.
+/// One look at one tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Seen {
     call: String,
-    who: String,
     /// In milliseconds of the wall clock.
     at: u64,
     /// When the command began: later looks of one in the background keep it.
     began: u64,
-    behind: bool,
     /// How long git's record of HEAD was.
     #[serde(default)]
     head: Option<u64>,
@@ -81,15 +79,20 @@ pub(super) struct Before {
     pub(super) since: u64,
     /// How long git's record of HEAD was.
     pub(super) head: Option<u64>,
+    /// The same when the call itself began.
+    pub(super) own_head: Option<u64>,
+    /// Calls in the background that it is the time before of, too.
+    pub(super) behind: Vec<String>,
     /// What others held by; nothing when nobody looked.
     claims: Option<BTreeSet<ClaimId>>,
     pub(super) files: BTreeMap<String, State>,
 }
 
 impl Before {
-    /// Nothing was seen: the time is all that is known.
+    /// Nothing was seen, because the look went wrong: the time is all that is known.
     pub(super) fn unseen(since: u64) -> Self {
-        Self { since, head: None, claims: None, files: BTreeMap::new() }
+        let (head, own_head, behind) = (None, None, Vec::new());
+        Self { since, head, own_head, behind, claims: None, files: BTreeMap::new() }
     }
 
     /// Was this held already, and not taken meanwhile?
@@ -103,112 +106,139 @@ impl Before {
 
 /// A command begins. What cannot be seen is not written down, and keeps nobody.
 pub(super) fn look(workspace: &mut Workspace, actor: &Actor, call: &str, behind: bool) {
-    let Some(me) = Who::acting(actor) else { return };
+    let Some(looks) = Looks::here(workspace, actor) else { return };
     let began = activity::now();
-    if let Ok(seen) = seen(workspace, actor, &me, call, began, behind) {
-        write(&workspace.place, &me.session, &seen);
+    if let Ok(seen) = looks.see(workspace, actor, call, began) {
+        looks.write(&seen, behind);
     }
 }
 
-/// Commands in the background are looked after from here on, and this one with them.
-pub(super) fn look_again(workspace: &mut Workspace, actor: &Actor, also: Option<&str>) {
-    let Some(me) = Who::acting(actor) else { return };
-    let mut calls: BTreeMap<String, u64> =
-        open(&workspace.place, &me).into_iter().map(|one| (one.call, one.began)).collect();
-    if let Some(call) = also {
-        calls.entry(call.to_owned()).or_insert_with(activity::now);
+/// The looks of one agent at one tree, as they were written down until now. Each is a line: who,
+/// the tree, whether the command goes on behind its call, and the rest, which is read when needed.
+#[derive(Debug)]
+pub(super) struct Looks {
+    trace: Trace,
+    /// What lines of these looks begin with, and those of all looks of the session at the tree.
+    own: String,
+    tree: String,
+    text: String,
+}
+
+impl Looks {
+    pub(super) fn here(workspace: &Workspace, actor: &Actor) -> Option<Self> {
+        let me = Who::acting(actor)?;
+        let trace = Trace::of_session(&workspace.place, &me.session, "before");
+        let tree = activity::tree_word(&workspace.tree);
+        let text = trace.text();
+        Some(Self { trace, own: format!("{} {tree}", me.text()), tree, text })
     }
-    if calls.is_empty() {
-        return;
+
+    /// Those of commands that go on behind their calls, or of others; the newest first.
+    fn newest(&self, behind: bool) -> impl Iterator<Item = Seen> + '_ {
+        let kind = kind(behind);
+        let own = move |line: &str| {
+            let rest = line.strip_prefix(&self.own)?.strip_prefix(kind)?;
+            serde_json::from_str(rest).ok()
+        };
+        self.text.lines().rev().filter_map(own)
     }
-    let Ok(seen) = seen(workspace, actor, &me, "", 0, true) else { return };
-    for (call, began) in calls {
-        write(&workspace.place, &me.session, &Seen { call, began, ..seen.clone() });
-    }
-}
 
-/// Does the agent have commands in the background that are still looked after?
-pub(super) fn any_behind(place: &Place, me: &Who) -> bool {
-    !open(place, me).is_empty()
-}
-
-/// How things stood before the call, and before what runs in the background.
-pub(super) fn before(place: &Place, me: &Who, call: Option<&str>) -> Option<Before> {
-    let own = call.and_then(|call| {
-        entries(place, me).into_iter().rev().find(|one| one.call == call && !one.behind)
-    });
-    let mut looks: Vec<Seen> = open(place, me).into_iter().chain(own).collect();
-    looks.sort_by_key(|one| one.at);
-    let first = looks.first()?;
-    let (since, head) = (first.at.saturating_sub(STEP_MS), first.head);
-    let claims = looks.iter().flat_map(|one| one.claims.iter().cloned()).collect();
-    let mut files = BTreeMap::new();
-    for (path, state) in looks.into_iter().flat_map(|one| one.files) {
-        files.entry(path).or_insert(state);
-    }
-    Some(Before { since, head, claims: Some(claims), files })
-}
-
-fn trace(place: &Place, session: &SessionId) -> Trace {
-    Trace::of_session(place, session, "before")
-}
-
-fn write(place: &Place, session: &SessionId, seen: &Seen) {
-    if let Ok(line) = serde_json::to_string(seen) {
-        trace(place, session).add(&line);
-    }
-}
-
-fn entries(place: &Place, me: &Who) -> Vec<Seen> {
-    let text = trace(place, &me.session).text();
-    let who = me.text();
-    let parsed = text.lines().filter_map(|line| serde_json::from_str::<Seen>(line).ok());
-    parsed.filter(|one| one.who == who).collect()
-}
-
-/// The last look at each command in the background whose time is not over.
-fn open(place: &Place, me: &Who) -> Vec<Seen> {
-    let now = activity::now();
-    let mut known = BTreeSet::new();
-    let mut found = entries(place, me);
-    found.reverse();
-    found.retain(|one| {
-        one.behind && one.began + BACKGROUND_MS_MAX > now && known.insert(one.call.clone())
-    });
-    found.truncate(BEHIND_MAX);
-    found
-}
-
-fn seen(
-    workspace: &mut Workspace,
-    actor: &Actor,
-    me: &Who,
-    call: &str,
-    began: u64,
-    behind: bool,
-) -> Result<Seen, Failure> {
-    let (files, claims) = of_others(workspace, actor)?;
-    let at = activity::now();
-    let place = &workspace.place;
-    let head = committed::length(place);
-    let known = last_states(place, me);
-    let texts = Texts::of_sessions(place);
-    let mut unread = READ_BYTES_MAX;
-    let mut states = BTreeMap::new();
-    for (path, left) in files {
-        let before = known.get(&path);
-        if let Some(state) = stood(&place.root, &path, before, left, &texts, &mut unread) {
-            states.insert(path, state);
+    fn write(&self, seen: &Seen, behind: bool) {
+        if let Ok(text) = serde_json::to_string(seen) {
+            self.trace.add(&format!("{}{}{text}", self.own, kind(behind)));
         }
     }
-    let (call, who) = (call.to_owned(), me.text());
-    Ok(Seen { call, who, at, began, behind, head, claims, files: states })
+
+    /// The last look at each command in the background whose time is not over.
+    fn open(&self) -> Vec<Seen> {
+        let now = activity::now();
+        let mut known = BTreeSet::new();
+        let newest = self.newest(true).filter(|one| known.insert(one.call.clone()));
+        newest.filter(|one| one.began + BACKGROUND_MS_MAX > now).take(BEHIND_MAX).collect()
+    }
+
+    /// Does the agent have commands in the background that are still looked after?
+    pub(super) fn any_behind(&self) -> bool {
+        !self.open().is_empty()
+    }
+
+    /// How things stood before the call, and before what runs in the background.
+    pub(super) fn before(&self, call: Option<&str>) -> Option<Before> {
+        let open = self.open();
+        let behind = open.iter().map(|one| one.call.clone()).collect();
+        let of_call = open.iter().find(|one| call == Some(one.call.as_str()));
+        // Clients that give no ids use one for all: what is behind began after what is over.
+        let own = call.filter(|_| of_call.is_none());
+        let own = own.and_then(|call| self.newest(false).find(|one| one.call == call));
+        let own_head = own.as_ref().or(of_call).and_then(|one| one.head);
+        let mut looks: Vec<Seen> = open.into_iter().chain(own).collect();
+        looks.sort_by_key(|one| one.at);
+        let first = looks.first()?;
+        let (since, head) = (first.at.saturating_sub(STEP_MS), first.head);
+        let claims = looks.iter().flat_map(|one| one.claims.iter().cloned()).collect();
+        let mut files = BTreeMap::new();
+        for (path, state) in looks.into_iter().flat_map(|one| one.files) {
+            files.entry(path).or_insert(state);
+        }
+        Some(Before { since, head, own_head, behind, claims: Some(claims), files })
+    }
+
+    /// Commands in the background are looked after from here on, and this one with them.
+    pub(super) fn look_again(&self, workspace: &mut Workspace, actor: &Actor, also: Option<&str>) {
+        let mut calls: BTreeMap<String, u64> =
+            self.open().into_iter().map(|one| (one.call, one.began)).collect();
+        if let Some(call) = also {
+            calls.entry(call.to_owned()).or_insert_with(activity::now);
+        }
+        if calls.is_empty() {
+            return;
+        }
+        let Ok(seen) = self.see(workspace, actor, "", 0) else { return };
+        for (call, began) in calls {
+            self.write(&Seen { call, began, ..seen.clone() }, true);
+        }
+    }
+
+    fn see(
+        &self,
+        workspace: &mut Workspace,
+        actor: &Actor,
+        call: &str,
+        began: u64,
+    ) -> Result<Seen, Failure> {
+        let (files, claims) = of_others(workspace, actor)?;
+        let at = activity::now();
+        let place = &workspace.place;
+        let head = committed::length(place);
+        let known = self.last_states();
+        let texts = Texts::of_sessions(place);
+        let mut unread = READ_BYTES_MAX;
+        let mut states = BTreeMap::new();
+        for (path, left) in files {
+            let before = known.get(&path);
+            if let Some(state) = stood(&place.root, &path, before, left, &texts, &mut unread) {
+                states.insert(path, state);
+            }
+        }
+        Ok(Seen { call: call.to_owned(), at, began, head, claims, files: states })
+    }
+
+    /// How files of this tree stood when anybody of the session looked last.
+    fn last_states(&self) -> BTreeMap<String, State> {
+        let here = |line: &str| {
+            let (_, line) = line.split_once(' ')?;
+            let rest = line.strip_prefix(self.tree.as_str())?;
+            let rest = rest.strip_prefix(kind(true)).or_else(|| rest.strip_prefix(kind(false)))?;
+            serde_json::from_str::<Seen>(rest).ok()
+        };
+        let last = self.text.lines().rev().find_map(here);
+        last.map(|one| one.files).unwrap_or_default()
+    }
 }
 
-fn last_states(place: &Place, me: &Who) -> BTreeMap<String, State> {
-    let text = trace(place, &me.session).text();
-    let last = text.lines().last().and_then(|line| serde_json::from_str::<Seen>(line).ok());
-    last.map(|one| one.files).unwrap_or_default()
+/// As activity calls it.
+fn kind(behind: bool) -> &'static str {
+    if behind { " g " } else { " b " }
 }
 
 /// Paths, and who left what is in them where nobody holds them.

@@ -15,8 +15,8 @@ use baton_core::notices::Notice;
 use baton_core::shell::danger::{self, Danger, Verb};
 use baton_core::shell::{self, Deeds};
 
-use super::activity::Activity;
-use super::committed;
+use super::activity::Who;
+use super::calls::{self, Begun};
 use super::edit;
 use super::held;
 pub use super::sweeping::Saved;
@@ -109,12 +109,22 @@ fn judge(
 ) -> Result<Judged, Failure> {
     let mut deeds = shell::read(line);
     let aims = targets::aims(&workspace.place, cwd, &mut deeds);
-    // Before anything can go wrong: what was not judged is compared all the same.
-    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
+    let named = !aims.files.is_empty() || !aims.wide.is_empty();
     let behind = behind || deeds.background;
-    if aims.compared {
-        begins(workspace, actor, call, behind);
-    }
+    let begun = Begun {
+        call: call.to_owned(),
+        cwd: cwd.to_owned(),
+        root: workspace.place.root.clone(),
+        others: match aims.compared || named {
+            true => whereabouts::other_trees(&workspace.place, cwd, &deeds),
+            false => Vec::new(),
+        },
+        writes: aims.compared || named,
+        compared: aims.compared,
+        line: behind.then(|| line.to_owned()),
+    };
+    // Before anything can go wrong: what was not judged is compared all the same.
+    begins(workspace, actor, &begun, behind);
     let mut judged = Judged {
         verdict: Verdict::Allow,
         stopped: Vec::new(),
@@ -126,8 +136,7 @@ fn judge(
         notices: Vec::new(),
     };
     look_at_dangers(workspace, actor, cwd, &deeds, &mut judged)?;
-    let writes = !aims.files.is_empty() || !aims.wide.is_empty();
-    if judged.verdict < Verdict::Ask && writes {
+    if judged.verdict < Verdict::Ask && named {
         let edits = targets::judge(workspace, actor, cwd, &aims)?;
         judged.verdict = judged.verdict.max(edits.verdict);
         judged.edits = Some(edits);
@@ -135,32 +144,43 @@ fn judge(
         judged.notices = doors::alive(workspace, actor)?;
     }
     match judged.verdict {
-        _ if !aims.compared => {}
+        _ if !begun.writes => {}
         // What does not run has no end that somebody would tell.
-        Verdict::Ask | Verdict::Deny => activity.ended(call),
-        Verdict::Allow | Verdict::Warn => {
-            held::look(workspace, actor, call, behind);
-            for root in whereabouts::other_trees(&workspace.place, cwd, &deeds) {
-                workspace.within(&root, actor, |workspace, actor| {
-                    begins(workspace, actor, call, behind);
-                    Ok(())
-                })?;
-            }
-        }
+        Verdict::Ask | Verdict::Deny => workspace.activity(actor).ended(call),
+        Verdict::Allow | Verdict::Warn => look(workspace, actor, &begun, behind)?,
     }
     Ok(judged)
 }
 
-/// A command begins in this tree.
-fn begins(workspace: &Workspace, actor: &Actor, call: &str, behind: bool) {
-    let activity = Activity::here(&workspace.place, &workspace.tree, actor);
-    match behind {
-        true => activity.began_behind(call),
-        false => activity.began(call),
+/// A line is about to run: its call is written down, and that it begins in this tree.
+fn begins(workspace: &Workspace, actor: &Actor, begun: &Begun, behind: bool) {
+    let Some(me) = Who::acting(actor) else { return };
+    calls::begins(&workspace.place, &me, begun);
+    if begun.writes {
+        workspace.activity(actor).begins(&begun.call, behind);
     }
-    if let Some(me) = &actor.session {
-        committed::begins(&workspace.place, me, call);
+}
+
+/// It will run: how things stand in each tree it is about, as far as it may write anywhere.
+fn look(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    begun: &Begun,
+    behind: bool,
+) -> Result<(), Failure> {
+    if begun.compared {
+        held::look(workspace, actor, &begun.call, behind);
     }
+    for root in &begun.others {
+        workspace.within(root, actor, |workspace, actor| {
+            workspace.activity(actor).begins(&begun.call, behind);
+            if begun.compared {
+                held::look(workspace, actor, &begun.call, behind);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 /// Each danger is one where it takes effect: in the tree it is about, and nowhere outside.

@@ -1,15 +1,17 @@
 //! Traces on this machine: short lines in files beside the store.
 //!
 //! Owns their place, their size and their loss. A trace never decides a grant and may be gone at
-//! any time; whoever writes one does not wait for anybody and never fails because of it.
+//! any time; whoever writes one waits for nobody but for some milliseconds, and never fails because
+//! of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_core::id::SessionId;
+use rustix::fs::{FlockOperation, flock};
 
 use crate::place::Place;
 
@@ -17,6 +19,9 @@ use crate::place::Place;
 const BYTES_MAX: u64 = 512 * 1024;
 const TAILS: [u64; 2] = [8 * 1024, 64 * 1024];
 pub(super) const FOLDER: &str = "traces";
+/// How often, and after which time each, a trace that is being shortened is tried again.
+const TRIES_MAX: usize = 10;
+const TRY_AGAIN: Duration = Duration::from_millis(1);
 /// Traces that nobody has touched for so long are of no use to anybody.
 const AGE_MAX: Duration = Duration::from_secs(3 * 24 * 3_600);
 
@@ -58,13 +63,29 @@ impl Trace {
     /// Adds a line. Lines of several processes do not mix: each is one write at the end.
     pub(super) fn add(&self, line: &str) {
         let text = format!("{}\n", line.replace('\n', " "));
-        let length = self.open().and_then(|mut file| {
+        let length = self.open_shared().and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.metadata().map(|metadata| metadata.len())
         });
         if length.is_ok_and(|length| length > BYTES_MAX) {
             self.shorten();
         }
+    }
+
+    /// The file, for a moment in which nobody shortens it: a line that is written to what was
+    /// shortened meanwhile is lost. Whoever shortens is waited for only so long.
+    fn open_shared(&self) -> std::io::Result<File> {
+        for _ in 0..TRIES_MAX {
+            let file = self.open()?;
+            let locked = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+            if locked && is_at(&file, &self.path) {
+                return Ok(file);
+            }
+            if !locked {
+                std::thread::sleep(TRY_AGAIN);
+            }
+        }
+        self.open()
     }
 
     fn open(&self) -> std::io::Result<File> {
@@ -123,26 +144,41 @@ impl Trace {
         lines
     }
 
+    /// Whoever comes second leaves it to the first.
     fn shorten(&self) {
         let Ok(mut file) = File::open(&self.path) else { return };
+        let locked = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
         let length = file.metadata().map_or(0, |metadata| metadata.len());
-        if length <= BYTES_MAX {
+        if !locked || length <= BYTES_MAX || !is_at(&file, &self.path) {
             return;
         }
-        let mut rest = String::new();
+        let mut rest = Vec::new();
         let read = file
             .seek(SeekFrom::Start(length - BYTES_MAX / 2))
-            .and_then(|_| file.read_to_string(&mut rest));
+            .and_then(|_| file.read_to_end(&mut rest));
         if read.is_err() {
             return;
         }
         // The first line is cut in two: it goes.
-        let whole = rest.split_once('\n').map_or("", |(_, whole)| whole);
-        let fresh = self.path.with_extension("new");
-        if fs::write(&fresh, whole).is_ok() {
+        let cut = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
+        // Traces of one session differ in their endings only, and each has its own.
+        let mut fresh = self.path.clone().into_os_string();
+        fresh.push(".new");
+        let fresh = PathBuf::from(fresh);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let written = options.open(&fresh).and_then(|mut file| file.write_all(&rest[cut..]));
+        if written.is_ok() {
             let _ = fs::rename(&fresh, &self.path);
         }
     }
+}
+
+/// Is this still the file of that name?
+fn is_at(file: &File, path: &Path) -> bool {
+    let inode = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let (here, there) = (file.metadata().ok(), fs::metadata(path).ok());
+    here.is_some() && here.map(inode) == there.map(inode)
 }
 
 #[cfg(test)]
@@ -166,5 +202,36 @@ mod tests {
         }
         assert!(tails[0].lines().all(|line| line.len() == 8), "no line cut in two");
         assert!(tails[2].starts_with("one\n"));
+    }
+
+    #[test]
+    fn what_is_added_while_others_shorten_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("of.one");
+        let beside = Trace { path: folder.path().join("of.two") };
+        let long = "x".repeat(4_000);
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let (path, long) = (path.clone(), &long);
+                scope.spawn(move || {
+                    let trace = Trace { path };
+                    (0..120).for_each(|at| trace.add(&format!("{writer} {at} {long}")));
+                });
+            }
+            (0..300).for_each(|_| beside.add(&long));
+        });
+        let trace = Trace { path };
+        let mut last = [None; 4];
+        for line in trace.lines() {
+            let numbers: Vec<usize> =
+                line.split(' ').take(2).filter_map(|word| word.parse().ok()).collect();
+            let [writer, at] = numbers[..] else { panic!("mixed: {line}") };
+            assert_eq!(line.len(), format!("{writer} {at} {long}").len());
+            // The oldest go; of the rest none is missing.
+            assert!(last[writer].is_none_or(|last| last + 1 == at), "{writer} {at}");
+            last[writer] = Some(at);
+        }
+        assert_eq!(last, [Some(119); 4]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside");
     }
 }

@@ -32,6 +32,7 @@ pub struct Behind {
 }
 
 pub fn begins(workspace: &mut Workspace, actor: &Actor) -> Result<Turn, Failure> {
+    workspace.activity(actor).ends_of_silent_subagents();
     Ok(Turn {
         notices: super::alive(workspace, actor)?,
         stale: reads::news(workspace, actor)?,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Error, Git, Oid};
+use super::{At, Error, Git, Oid};
 
 /// Paths on one command line, far below any system's limit.
 pub(super) const PATHS_BYTES_MAX: usize = 64 * 1024;

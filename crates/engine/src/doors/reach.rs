@@ -1,0 +1,365 @@
+//! What a line names: whether a change of a file can be laid at its door.
+//!
+//! Owns the reading of its words and of the texts that it runs: scripts, the recipes of `make`,
+//! what `npm run` stands for, and scripts that those name. It refuses to know who else was at work.
+//! A name in a text is no proof of a write, and a program may write what it never names: this tells
+//! only whether the line has anything to do with a file. Read when something has changed, which is
+//! rare, and never before.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use baton_core::shell::{self, Argument, Command, Deeds, Place as Named};
+
+/// Longer texts are not read.
+const TEXT_BYTES_MAX: u64 = 64 * 1024;
+/// Texts that are read for one line.
+const TEXTS_MAX: usize = 24;
+/// How many words after `git` its verb may stand.
+const GIT_WORDS_MAX: usize = 6;
+
+/// What a line has to do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Says {
+    /// All of it could be read, and nothing names the file.
+    Nothing,
+    /// It runs something that could not be read.
+    Unread,
+    /// It names the file, a folder above it, or sweeps through all files.
+    Named,
+}
+
+/// Lines that ran, each with the folder it began in.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    lines: Vec<(String, PathBuf)>,
+    /// There were others, and nobody knows what they were.
+    lost: bool,
+    read: OnceCell<Read>,
+}
+
+impl Reach {
+    pub(super) fn of(line: &str, cwd: &Path) -> Self {
+        Self { lines: vec![(line.to_owned(), cwd.to_owned())], ..Self::default() }
+    }
+
+    /// A line that ran too; nothing where it is not known.
+    pub(super) fn add(&mut self, line: Option<(String, PathBuf)>) {
+        match line {
+            Some(line) if self.lines.contains(&line) => {}
+            Some(line) => self.lines.push(line),
+            None => self.lost = true,
+        }
+    }
+
+    pub(super) fn says(&self, root: &Path, path: &str) -> Says {
+        self.read(root).says(root, path)
+    }
+
+    /// Does a line make commits?
+    pub(super) fn commits(&self, root: &Path) -> Says {
+        let read = self.read(root);
+        let all = read.texts.iter().map(|text| &text.text).chain(&read.words);
+        match all.flat_map(|text| tokens(text)).any(|token| token == "commit") {
+            true => Says::Named,
+            false if read.unread => Says::Unread,
+            false => Says::Nothing,
+        }
+    }
+
+    fn read(&self, root: &Path) -> &Read {
+        self.read.get_or_init(|| {
+            let mut read = Read { unread: self.lost, ..Read::default() };
+            for (line, cwd) in &self.lines {
+                read.line(root, line, cwd);
+            }
+            read
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Read {
+    /// Words of the lines themselves.
+    words: Vec<String>,
+    texts: Vec<Text>,
+    /// It rewrites whatever it finds.
+    sweeps: bool,
+    unread: bool,
+}
+
+#[derive(Debug)]
+struct Text {
+    file: PathBuf,
+    text: String,
+}
+
+/// Programs that run a text which is their first word, or comes after an option.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "zsh", "dash", "ksh", "source", ".", "node", "deno", "bun", "tsx", "ts-node",
+    "ruby", "perl", "php", "lua", "Rscript", "awk", "sed",
+];
+/// Endings by which a text that names another one is known to run it.
+const SCRIPTS: &[&str] = &["sh", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "mk", "lua", "php"];
+const RECIPES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+/// Words of programs that rewrite files without being told which.
+const REWRITES: &[&str] = &[
+    "fmt",
+    "format",
+    "fix",
+    "--fix",
+    "--write",
+    "--in-place",
+    "black",
+    "isort",
+    "yapf",
+    "rustfmt",
+    "goimports",
+];
+/// Verbs of git that change files of the tree.
+const GIT_VERBS: &[&str] = &[
+    "checkout",
+    "restore",
+    "reset",
+    "stash",
+    "clean",
+    "switch",
+    "pull",
+    "merge",
+    "rebase",
+    "revert",
+    "apply",
+    "am",
+    "cherry-pick",
+];
+
+impl Read {
+    fn line(&mut self, root: &Path, line: &str, cwd: &Path) {
+        let deeds: Deeds = shell::read(line);
+        if deeds.unparsed.is_some() {
+            self.words.push(line.to_owned());
+            self.unread = true;
+        }
+        self.unread |= deeds.writes.iter().any(|write| write.place == Named::Unknown);
+        for command in &deeds.commands {
+            self.command(root, command, cwd);
+        }
+        for at in 0..TEXTS_MAX {
+            let Some(text) = self.texts.get(at) else { break };
+            self.sweeps |= has_git_verb(&text.text);
+            let folder = text.file.parent().unwrap_or(root).to_owned();
+            let script = |token: &&str| {
+                let (_, ending) = token.rsplit_once('.').unwrap_or_default();
+                SCRIPTS.contains(&ending)
+            };
+            let named: Vec<String> = tokens(&text.text).filter(script).map(str::to_owned).collect();
+            for token in named {
+                for folder in [folder.as_path(), cwd, root] {
+                    self.text(&folder.join(&token));
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, root: &Path, command: &Command, cwd: &Path) {
+        let folder = match &command.folder {
+            Named::Path(path) => cwd.join(path),
+            Named::Root(path) => root.join(path),
+            _ => cwd.to_owned(),
+        };
+        let words = command.words();
+        let name = command.name();
+        let checks = words.iter().any(|word| word == "--check");
+        self.sweeps |= !checks && words.iter().any(|word| REWRITES.contains(&word.as_str()));
+        self.sweeps |= has_git_verb(&words.join(" "));
+        self.words.extend(command.input.clone());
+        let program = command.argv.first().and_then(Argument::text);
+        match (name, program) {
+            (_, None) => self.unread = true,
+            ("make" | "gmake", _) => self.recipes(&words, &folder),
+            ("just", _) => drop(self.text(&folder.join("justfile"))),
+            ("npm" | "yarn" | "pnpm", _) => self.package(&words, &folder),
+            (name, _) if INTERPRETERS.contains(&name) || name.starts_with("python") => {
+                let inline = words.iter().any(|word| matches!(word.as_str(), "-c" | "-e" | "-m"));
+                let script = words.iter().skip(1).position(|word| !word.starts_with('-'));
+                match script.map(|at| at + 1).filter(|_| !inline && !is_given(name)) {
+                    Some(at) => {
+                        self.unread |= !self.text(&folder.join(&words[at]));
+                        // That a script runs is no sign that it writes itself.
+                        self.words.extend(words.into_iter().skip(at + 1));
+                        return;
+                    }
+                    None => self.unread |= !inline && !is_given(name) && command.input.is_none(),
+                }
+            }
+            (_, Some(program)) if program.contains('/') => {
+                let file = folder.join(program);
+                let own = !program.starts_with('/') || file.starts_with(root);
+                self.unread |= !self.text(&file) && own;
+                self.words.extend(words.into_iter().skip(1));
+                return;
+            }
+            _ => {}
+        }
+        self.words.extend(words);
+    }
+
+    /// Reads a text, once; whether it could be.
+    fn text(&mut self, file: &Path) -> bool {
+        if self.texts.iter().any(|text| text.file == file) {
+            return true;
+        }
+        let small = |found: std::fs::Metadata| found.is_file() && found.len() <= TEXT_BYTES_MAX;
+        if self.texts.len() >= TEXTS_MAX || !std::fs::metadata(file).is_ok_and(small) {
+            return false;
+        }
+        let Ok(text) = std::fs::read_to_string(file) else { return false };
+        self.texts.push(Text { file: file.to_owned(), text });
+        true
+    }
+
+    /// What `make` goes by. Without a file of recipes it does nothing of its own.
+    fn recipes(&mut self, words: &[String], folder: &Path) {
+        let after = |option: &str| {
+            let at = words.iter().position(|word| word == option)?;
+            words.get(at + 1)
+        };
+        let folder = after("-C").map_or_else(|| folder.to_owned(), |to| folder.join(to));
+        match after("-f") {
+            Some(file) => self.unread |= !self.text(&folder.join(file)),
+            None => {
+                // On some file systems two of these names are one file.
+                let _ = RECIPES.iter().any(|name| self.text(&folder.join(name)));
+            }
+        }
+    }
+
+    /// The scripts of a package that its words ask for.
+    fn package(&mut self, words: &[String], folder: &Path) {
+        let text = std::fs::read(folder.join("package.json")).unwrap_or_default();
+        let package: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+        for word in words.iter().skip(1) {
+            for before in ["pre", "", "post"] {
+                let script = package["scripts"][format!("{before}{word}")].as_str();
+                if let Some(script) = script.filter(|_| self.texts.len() < TEXTS_MAX) {
+                    let file = folder.join(format!("package.json#{before}{word}"));
+                    self.texts.push(Text { file, text: script.to_owned() });
+                }
+            }
+        }
+    }
+
+    fn says(&self, root: &Path, path: &str) -> Says {
+        let root = root.display().to_string();
+        let named = self.sweeps
+            || self.words.iter().any(|word| names(word, &root, path, true))
+            || self.texts.iter().any(|text| names(&text.text, &root, path, false));
+        match named {
+            true => Says::Named,
+            false if self.unread => Says::Unread,
+            false => Says::Nothing,
+        }
+    }
+}
+
+/// Its first word is a program of its own language, and files come after it.
+fn is_given(name: &str) -> bool {
+    matches!(name, "awk" | "sed")
+}
+
+fn has_git_verb(text: &str) -> bool {
+    let tokens: Vec<&str> = tokens(text).collect();
+    tokens.iter().enumerate().filter(|(_, token)| **token == "git").any(|(at, _)| {
+        tokens[at + 1..].iter().take(GIT_WORDS_MAX).any(|word| GIT_VERBS.contains(word))
+    })
+}
+
+/// What may be a path in a text of any language.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let within = |letter: char| {
+        letter.is_alphanumeric() || matches!(letter, '.' | '_' | '-' | '/' | '*' | '@' | '+')
+    };
+    text.split(move |letter| !within(letter)).filter(|token| !token.is_empty())
+}
+
+/// Does a text name the file, or a folder above it? `plain` is whether one word is enough for a
+/// folder: `src` is a word of many programs.
+fn names(text: &str, root: &str, path: &str, plain: bool) -> bool {
+    // A path with letters that no other word has is in no token.
+    (!path.chars().all(|letter| letter.is_alphanumeric() || "._-/".contains(letter))
+        && text.contains(path))
+        || tokens(text).any(|token| is_named(token, root, path, plain))
+}
+
+fn is_named(token: &str, root: &str, path: &str, plain: bool) -> bool {
+    let below = token.strip_prefix(root).map_or(token, |rest| rest.trim_start_matches('/'));
+    let mut word = below.trim_end_matches(['/', '.']);
+    while let Some(rest) = word.strip_prefix("./").or_else(|| word.strip_prefix("../")) {
+        word = rest;
+    }
+    if word.is_empty() || word == "*" {
+        return false;
+    }
+    let file = path.rsplit('/').next().unwrap_or(path);
+    if let Some((before, after)) = word.rsplit('/').next().and_then(|last| last.split_once('*')) {
+        let long = file.len() >= before.len() + after.len();
+        return after.starts_with('.') && long && file.starts_with(before) && file.ends_with(after);
+    }
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    let is_folder = || {
+        let mut folders = path.match_indices('/').map(|(at, _)| &path[..at]);
+        (plain || token.contains('/')) && folders.any(|folder| ends(folder, word))
+    };
+    ends(path, word) || ends(word, path) || is_folder()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_files_by_their_path_their_name_or_a_folder_above() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let write = |file: &str, text: &str| std::fs::write(root.join(file), text).unwrap();
+        write("gen.sh", "echo x > src/a.rs\n");
+        write("calls.sh", "exec python3 tools.py --all\n");
+        write("tools.py", "open('src/' + name, 'w')\n");
+        write("plain.py", "import src\nprint('done')\n");
+        write("back.sh", "git -C . checkout -- .\n");
+        write("Makefile", "all:\n\tsh gen.sh\n");
+        write("package.json", r#"{"main": "src/a.rs", "scripts": {"gen": "sh gen.sh"}}"#);
+        let says = |line: &str| Reach::of(line, root).says(root, "src/a.rs");
+        for line in [
+            "python3 -c \"open('src/a.rs','w')\"",
+            "python3 -c \"open('a.rs','w')\"",
+            "sh gen.sh",
+            "./gen.sh",
+            "sh calls.sh",
+            "make",
+            "npm run gen",
+            "sh back.sh",
+            "cargo fmt",
+            "tool src/",
+            "tool *.rs",
+            &format!("tool {}/src", root.display()),
+        ] {
+            assert_eq!(says(line), Says::Named, "{line}");
+        }
+        for line in [
+            "python3 plain.py",
+            "cargo test",
+            "npm test",
+            "tool b.rs",
+            "tool lib/a.rs.bak",
+            "sleep 5",
+        ] {
+            assert_eq!(says(line), Says::Nothing, "{line}");
+        }
+        for line in ["python3 gone.py", "./gone", "curl x | sh", "$TOOL x"] {
+            assert_eq!(says(line), Says::Unread, "{line}");
+        }
+    }
+}
