@@ -189,6 +189,50 @@ fn a_danger_is_one_where_it_takes_effect_and_nowhere_else() {
 }
 
 #[test]
+fn s17_a_tree_within_the_tree_goes_by_no_pattern() {
+    let scratch = Scratch::workspace();
+    let root = scratch.root();
+    scratch.git(&["worktree", "add", "-q", "-b", "t1", "trees/t1"]);
+    let main = Agent::new(&scratch, "main", &root);
+    let other = Agent::new(&scratch, "other", &root.join("trees/t1"));
+    assert_eq!(other.edit(&root.join("trees/t1/src/a.rs"), "fn other() {}\n"), None);
+    for line in [
+        "rm -rf trees/*",
+        "rm -rf trees/t*",
+        "rm -rf t*/",
+        "rm -rf *",
+        "cd trees && rm -rf ./t?",
+        &format!("rm -rf {}/tr*", shown(&root)),
+        "rm -rf ~/../repo/trees/*",
+        "mv trees/* /tmp/nowhere",
+        "find trees -mindepth 1 -delete",
+        "find trees -name '*' -delete",
+        "find . -name 't1' -type d -exec rm -rf {} +",
+        "find trees -mtime +7 -delete",
+        "git clean -ffdx trees",
+        "rsync -a --delete --exclude .git /tmp/nowhere/ ./",
+    ] {
+        let why = main.is_refused(line);
+        assert!(why.contains("in the tree"), "{line}: {why}");
+    }
+    for line in [
+        "rm -rf src/*",
+        "rm -rf build* *.log",
+        "rm -f trees/*",
+        "find . -name __pycache__ -type d -exec rm -rf {} +",
+        "git clean -fd",
+        "git rm -rf .",
+    ] {
+        main.may_run(line);
+    }
+    for line in ["rm -rf .g*", "find . -type f -delete", "find . -mindepth 1 -delete"] {
+        let why = main.is_refused(line);
+        assert!(why.contains("belongs to git or to Baton"), "{line}: {why}");
+    }
+    scratch.baton(&["journal", "verify"]).ok();
+}
+
+#[test]
 fn changes_of_nobody_in_another_tree_are_saved_before_they_are_swept_away() {
     let (scratch, side) = with_tree();
     let main = Agent::new(&scratch, "main", &scratch.root());
@@ -275,7 +319,19 @@ fn who_stands_outside_is_judged_where_its_target_or_its_project_is() {
     let seats = scratch.baton(&["session", "list", "--json"]).ok().json();
     away.cwd = scratch.path("home");
     assert!(away.edit(&root.join("src/a.rs"), "x\n").is_some(), "its target is in the workspace");
-    assert_eq!(away.line(&format!("echo x > {}/src/a.rs", shown(&root))).out, "", "nobody knows");
+    let at = shown(&root);
+    for line in [
+        format!("git -C {at} reset --hard"),
+        format!("echo x > {at}/src/a.rs"),
+        format!("cd {at} && git add -A"),
+        format!("rm {at}/src/*.rs"),
+        "echo x > ~/../repo/src/a.rs".to_owned(),
+        "git -C ../repo reset --hard".to_owned(),
+        format!("GIT_DIR={at}/.git git reset --hard"),
+    ] {
+        away.is_refused(&line);
+    }
+    assert_eq!(away.line("echo x > /tmp/nowhere/a.rs; git add -A").out, "", "nobody's business");
     away.project = Some(root.clone());
     away.is_refused(&format!("echo x > {}/src/a.rs", shown(&root)));
     away.may_run("git init && git add -A");

@@ -70,6 +70,80 @@ fn a_held_file_is_seen_wherever_the_line_names_it_from() {
 }
 
 #[test]
+fn a_held_file_is_seen_behind_a_link_and_before_a_formatter() {
+    let scratch = Scratch::workspace();
+    assert_eq!(denied(&claude(&scratch, "a").write("src/a.rs", "x\n")), None);
+    let other = claude(&scratch, "b");
+    let lines = [
+        "ln -s src/a.rs l && echo HACK > l",
+        "ln src/a.rs l && echo HACK > l",
+        "ln -s src l && cd l && echo HACK > a.rs",
+        "cp -l src/a.rs l; sed -i s/x/y/ l",
+        "cp -T README.md src/a.rs",
+        "rustfmt src/a.rs",
+        "prettier --write src/a.rs",
+        "npx prettier --write src/a.rs",
+        "black src/a.rs",
+        "gofmt -w src/a.rs",
+        "eslint --fix src/a.rs",
+        "ruby -i -pe x src/a.rs",
+        "sponge src/a.rs",
+        "ruff format src/a.rs",
+        "clang-format -i src/a.rs",
+    ];
+    each_denied(&other, "src/a.rs is held by", &lines);
+    each_passes(&other, &["rustfmt --check src/a.rs", "prettier src/a.rs", "black ."]);
+    assert_eq!(held(&scratch), ["src/a.rs"]);
+}
+
+/// Others work in the tree, and one of them holds `src/a.rs`.
+#[test]
+fn a_sweep_is_one_of_the_whole_tree_and_nothing_less() {
+    let scratch = Scratch::workspace();
+    scratch.write("lib/c.rs", "c\n");
+    scratch.write("lib/deep/d.rs", "d\n");
+    assert_eq!(denied(&claude(&scratch, "a").write("src/a.rs", "x\n")), None);
+    scratch.write("src/a.rs", "x\n");
+    let other = claude(&scratch, "b");
+    let innocent = [
+        "cd lib && git add .",
+        "cd lib && git checkout .",
+        "cd lib && git restore .",
+        "cd lib && git restore --staged .",
+        "cd lib/deep && git add ..",
+        "git clean -fd lib",
+        "cd lib && git clean -fd",
+        "git add lib/../lib/c.rs",
+        "cd $(mktemp -d) && git add .",
+        "T=$(mktemp -d); cd \"$T\" && git init -q && git add . && git commit -qm x",
+        "cd /tmp/nowhere || exit 1; git add .",
+        "cd /tmp/nowhere || { echo no; exit 1; }; git add -A",
+        "cd /x/baton-app && kill $(cat server.pid)",
+        "ls baton.toml; kill $(cat x)",
+        "GIT_DIR=.git git log",
+        "git stash --help",
+        "git reset lib/c.rs",
+    ];
+    each_passes(&other, &innocent);
+    let root = scratch.root().display().to_string();
+    each_denied(&other, "src/a.rs is held by", &["cd src && git checkout .", "git rm -rf src"]);
+    each_denied(&other, "uncommitted edits", &["git clean -fd src", "cd src && git clean -f"]);
+    let index = [
+        &format!("git add {root}"),
+        "git add lib/..",
+        "cd lib && git add ..",
+        "cd lib && git add -A",
+        "git add \"$PWD\"",
+        "git reset",
+        "git reset -q HEAD",
+        "git rm -r --cached .",
+        "cd $(make where) && git add .",
+    ];
+    each_denied(&other, "changed or staged along", &index);
+    each_denied(&other, "under their hands", &["git reset HEAD~1", "git reset --soft HEAD~1"]);
+}
+
+#[test]
 fn what_is_not_surely_written_is_not_refused_and_no_folder_is_claimed() {
     let scratch = Scratch::workspace();
     scratch.write(".gitignore", "node_modules/\n*.log\n");
@@ -108,7 +182,11 @@ fn a_zone_below_a_folder_counts_by_its_files() {
     let agent = claude(&scratch, "a");
     let free = ["git clean -fd", "chmod -R u+w .", "find . -name '*.pyc' -delete", "rm -rf build"];
     each_passes(&agent, &free);
-    each_denied(&agent, "baton claim baton.toml", &["rm -f *.toml", "find . -type f -delete"]);
+    each_denied(
+        &agent,
+        "baton claim baton.toml",
+        &["rm -f *.toml", "find . -name '*.toml' -delete"],
+    );
     each_denied(&agent, "conf/secret.env is for a person", &["rm -rf conf"]);
     assert_eq!(held(&scratch), Vec::<String>::new());
 }
