@@ -2,8 +2,8 @@
 //!
 //! Owns the way of a payload through the doors and back. Invariant: it always answers in the
 //! client's dialect and never with an exit code that the client would take for something else;
-//! what goes wrong on our side lets the act pass, and says so where the model can read it. A refusal
-//! is no such thing: it is an answer, and the act is denied.
+//! what goes wrong on our side lets the act pass, and says so where the model can read it. What is
+//! refused is no such thing: that is an answer, and the act is denied.
 
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
