@@ -144,7 +144,7 @@ impl Git {
                 changed.push(Changed::unstaged(folder));
                 continue;
             };
-            let inner = Git { place: super::At::Tree(self.folder().join(&folder)), ..self.clone() };
+            let inner = Git { place: At::Tree(self.folder().join(&folder)), ..self.clone() };
             // What is staged there is known there only, and it has filters of its own.
             let found = inner.status_below(&paths, nesting_left, "--ignored=no", None)?;
             let found = found.changed.into_iter();
