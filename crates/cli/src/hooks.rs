@@ -225,6 +225,21 @@ pub(crate) fn is_heard(payload: &Payload) -> bool {
     }
 }
 
+/// Is the agent told here that Baton could not answer? Once for an act: before it where the model
+/// hears that, else after it; and after it too where Baton may have answered before. Whoever stops
+/// or ends is let go in silence: words there would keep it running, for nothing it can do.
+pub(crate) fn is_told(payload: &Payload, perhaps_judged: bool) -> bool {
+    let acts = |tool: &Tool| matches!(tool, Tool::Edit(_) | Tool::Patch { .. } | Tool::Shell(_));
+    let before = matches!(payload.client, Client::Claude | Client::Codex);
+    match &payload.event {
+        Event::SessionStart { .. } | Event::Prompt => true,
+        Event::Before(tool) => before && acts(tool),
+        Event::After { tool, .. } if before => perhaps_judged && matches!(tool, Tool::Shell(_)),
+        Event::After { tool, .. } => acts(tool),
+        _ => false,
+    }
+}
+
 fn text<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| value.get(*key)?.as_str())
 }

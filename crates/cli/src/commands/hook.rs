@@ -76,8 +76,7 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let mut workspace = None;
     let answer = match serve(common, &payload, &mut workspace) {
         Ok(answer) => answer,
-        Err(problem) if is_told(&payload, &problem) => Answer::Context(words::unanswered(&problem)),
-        Err(_) => Answer::Silent,
+        Err(problem) => unanswered(&payload, &problem),
     };
     let said = hooks::say(&payload, &answer);
     limit.answer();
@@ -93,13 +92,13 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     Ok(ExitCode::from(said.exit))
 }
 
-/// Is the agent told here that Baton could not answer? Before an act it must know; that it was not
-/// looked at afterwards either follows from that, unless the store was only busy this time.
-fn is_told(payload: &Payload, problem: &Problem) -> bool {
+/// What is said when Baton could not answer. A tree that was not made must not look like one.
+fn unanswered(payload: &Payload, problem: &Problem) -> Answer {
+    let words = words::unanswered(problem);
     match &payload.event {
-        Event::Before(tool) => matches!(tool, Tool::Edit(_) | Tool::Patch { .. } | Tool::Shell(_)),
-        Event::After { tool, .. } => problem.code == "busy" && matches!(tool, Tool::Shell(_)),
-        _ => true,
+        Event::TreeWanted(_) => Answer::No { why: words, exit: 1 },
+        _ if hooks::is_told(payload, problem.code == "busy") => Answer::Context(words),
+        _ => Answer::Silent,
     }
 }
 
