@@ -74,6 +74,11 @@ impl Counter {
         said.text.push_str(words);
     }
 
+    /// The document of the first answer here.
+    pub(crate) fn first_reply(&self) -> Option<Value> {
+        self.said.borrow().replies.first().cloned()
+    }
+
     /// A line that belongs to the answer.
     pub(crate) fn remark(&self, text: &str) {
         let mut said = self.said.borrow_mut();

@@ -141,6 +141,13 @@ pub(crate) enum Tool {
     Other,
 }
 
+impl Tool {
+    /// Whether it may change something, so that it must be judged.
+    pub(crate) fn is_act(&self) -> bool {
+        matches!(self, Self::Edit(_) | Self::Patch { .. } | Self::Shell(_))
+    }
+}
+
 /// What is said to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -221,6 +228,20 @@ pub(crate) fn is_heard(payload: &Payload) -> bool {
     match &payload.event {
         Event::SessionStart { .. } | Event::Prompt | Event::After { .. } => true,
         Event::Before(_) => payload.client == Client::Claude,
+        _ => false,
+    }
+}
+
+/// Is the agent told here that Baton could not answer? Once for an act: before it where the model
+/// hears that, else after it; and after it too where Baton may have answered before. Whoever stops
+/// or ends is let go in silence: words there would keep it running, for nothing it can do.
+pub(crate) fn is_told(payload: &Payload, perhaps_judged: bool) -> bool {
+    let before = matches!(payload.client, Client::Claude | Client::Codex);
+    match &payload.event {
+        Event::SessionStart { .. } | Event::Prompt => true,
+        Event::Before(tool) => before && tool.is_act(),
+        Event::After { tool, .. } if before => perhaps_judged && matches!(tool, Tool::Shell(_)),
+        Event::After { tool, .. } => tool.is_act(),
         _ => false,
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod floor;
 mod pages;
 mod requests;
 mod server;
+mod steps;
 mod tools;
 mod wire;
 

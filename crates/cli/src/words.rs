@@ -286,7 +286,7 @@ fn refused_words(refusal: &Refusal) -> (String, String, Value) {
         ),
         Refusal::Cycle { names } => (
             format!("waiting would never end: {}", shown(&names.join(" waits for "))),
-            "baton release what you hold, then ask again".into(),
+            "let go of what they wait for (baton release NAME), then ask again".into(),
             json!({ "cycle": names }),
         ),
         Refusal::StaleToken { given, current } => (
@@ -499,6 +499,9 @@ fn store_words(error: &store::Error) -> (&'static str, String) {
     let (code, next) = match error {
         E::Folder { .. } => ("store_is_folder", "move that folder aside, then baton init"),
         E::Missing { .. } => ("store_missing", "baton init"),
+        E::ReadOnly { path } if baton_engine::sandbox::closes(path) => {
+            ("store_read_only", sandboxes::CLOSED)
+        }
         E::ReadOnly { .. } => ("store_read_only", "make the store's folder writable for you"),
         E::Full { .. } => ("disk_full", "free some disk space, then try again"),
         E::Corrupt { .. } => {

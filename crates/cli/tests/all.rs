@@ -65,6 +65,8 @@ mod mcp;
 #[cfg(test)]
 mod mcp_identity;
 #[cfg(test)]
+mod mcp_steps;
+#[cfg(test)]
 mod mcp_waiting;
 #[cfg(test)]
 mod notes;

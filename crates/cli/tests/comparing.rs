@@ -256,6 +256,43 @@ fn one_edit_of_a_stale_file_does_not_make_it_known() {
     assert_eq!(denied(&ann.tool("before", "Edit", &edit("ONE", "one"))), None);
 }
 
+/// Ann commits her file.
+fn commits(scratch: &Scratch) -> Said {
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    let mut commit = scratch.command(&["commit", "-m", "mine", "f.txt"]);
+    commit.env("CLAUDE_CODE_SESSION_ID", "ann");
+    Said::from(commit.output().unwrap()).ok()
+}
+
+/// Her own line is not in what landed, and she knew the file with it.
+#[test]
+fn a_commit_after_an_edit_of_a_stale_file_takes_nothing_back_by_it() {
+    let edited = |takes_back: bool| {
+        let scratch = changed_behind_ann("f.txt");
+        let ann = ann(&scratch);
+        let edit = json!({ "file_path": ann.file("f.txt"), "old_string": "five",
+            "new_string": "FIVE" });
+        let mut first = "ONE";
+        if takes_back {
+            runs(&ann, "git checkout HEAD~1 -- f.txt", || {
+                scratch.git(&["checkout", "-q", "HEAD~1", "--", "f.txt"]);
+            });
+            first = "one";
+        }
+        let said = ann.tool("before", "Edit", &edit);
+        assert_eq!(denied(&said), None);
+        assert!(takes_back || said.out.contains("was changed by"), "{said:?}");
+        scratch.write("f.txt", &format!("{first}\ntwo\nthree\nfour\nFIVE\n"));
+        ann.tool("after", "Edit", &edit);
+        commits(&scratch).out
+    };
+    let mine = edited(false);
+    assert!(!mine.contains("takes back"), "{mine}");
+    let theirs = edited(true);
+    assert!(theirs.contains("takes back what others changed"), "{theirs}");
+}
+
 #[test]
 fn a_shell_takes_back_lines_of_others_no_more_than_an_edit() {
     let scratch = changed_behind_ann("f.txt");
@@ -269,11 +306,7 @@ fn a_shell_takes_back_lines_of_others_no_more_than_an_edit() {
     let payload = json!({ "hook_event_name": "SessionStart", "source": "resume",
         "session_id": "ann", "cwd": scratch.root() });
     hook_with(&scratch, "claude", payload.to_string().as_bytes(), &[]).ok();
-    scratch.git(&["config", "user.name", "Ann"]);
-    scratch.git(&["config", "user.email", "ann@example.invalid"]);
-    let mut commit = scratch.command(&["commit", "-m", "back", "f.txt"]);
-    commit.env("CLAUDE_CODE_SESSION_ID", "ann");
-    let commit = Said::from(commit.output().unwrap()).ok();
+    let commit = commits(&scratch);
     assert!(commit.out.contains("takes back what others changed"), "{commit:?}");
     assert!(journal(&scratch).contains("f.txt"), "{}", journal(&scratch));
 }
@@ -293,6 +326,22 @@ fn a_failed_test_is_laid_at_shell_edits_too_and_never_at_our_own_refusals() {
         said.out.contains("in the middle of edits that are not yours: src/other.rs"),
         "{said:?}"
     );
+    // Gemini has no field for it: an exit code is a line of what its model reads.
+    let gemini = Agent { scratch: &scratch, client: "gemini", id: "g" };
+    let told = |code: &str| {
+        gemini.shell("before", "sh t.sh");
+        let text = format!(
+            "<untrusted_context>\nOutput: Exit Code: 1\nsaid{code}\nProcess Group PGID: \
+             7\n</untrusted_context>"
+        );
+        gemini.tells(json!({ "hook_event_name": "AfterTool", "tool_name": "run_shell_command",
+            "tool_input": { "command": "sh t.sh" },
+            "tool_response": { "llmContent": text, "returnDisplay": "said" } }))
+    };
+    let said = told("");
+    assert!(!said.out.contains("in the middle"), "{said:?}");
+    let said = told("\nExit Code: 1");
+    assert!(said.out.contains("in the middle of edits that are not yours"), "{said:?}");
     let said = fails("baton commit -m 'mine' src/a.rs");
     assert!(!said.out.contains("in the middle"), "{said:?}");
     bob.tells(json!({ "hook_event_name": "SessionEnd" })).ok();
@@ -327,15 +376,19 @@ fn what_is_taken_off_the_clients_list_is_nobodys_task() {
     assert_eq!(stop.out, "");
 }
 
+fn break_store(scratch: &Scratch) {
+    for name in ["store.db-wal", "store.db-shm"] {
+        let _ = std::fs::remove_file(scratch.store().join(name));
+    }
+    std::fs::write(scratch.store().join("store.db"), [7; 100_000]).unwrap();
+}
+
 #[test]
 fn a_broken_store_is_told_before_an_act_and_not_after_it() {
     let scratch = Scratch::workspace();
     let ann = ann(&scratch);
     assert_eq!(denied(&ann.write("src/a.rs", "x")), None);
-    for name in ["store.db-wal", "store.db-shm"] {
-        let _ = std::fs::remove_file(scratch.store().join(name));
-    }
-    std::fs::write(scratch.store().join("store.db"), [7; 100_000]).unwrap();
+    break_store(&scratch);
     assert!(ann.write("src/a.rs", "x").out.contains("was not judged"));
     assert!(ann.shell("before", "make").out.contains("was not judged"));
     let file = json!({ "file_path": ann.file("src/a.rs"), "content": "x" });
@@ -346,4 +399,49 @@ fn a_broken_store_is_told_before_an_act_and_not_after_it() {
     ] {
         assert_eq!(said.out, "", "{said:?}");
     }
+}
+
+/// What is said before a tool does not reach the models of these.
+#[test]
+fn where_nobody_hears_words_before_an_act_a_broken_store_is_told_after_it() {
+    let scratch = Scratch::workspace();
+    break_store(&scratch);
+    for (client, name, key) in [
+        ("gemini", "write_file", "file_path"),
+        ("opencode", "write", "filePath"),
+        ("cursor", "Write", "path"),
+    ] {
+        let agent = Agent { scratch: &scratch, client, id: "s" };
+        let before = [agent.write("src/a.rs", "x"), agent.shell("before", "make")];
+        assert!(before.iter().all(|said| !said.out.contains("not judged")), "{before:?}");
+        let input = json!({ key: agent.file("src/a.rs"), "content": "x" });
+        for said in [agent.tool("after", name, &input), agent.shell("after", "make")] {
+            assert!(said.ok().out.contains("was not judged"), "{client}");
+        }
+    }
+}
+
+/// Claude takes words at a stop for a reason to go on, and would go on until it gives up.
+#[test]
+fn without_a_store_whoever_stops_is_let_go_in_silence() {
+    let scratch = Scratch::workspace();
+    break_store(&scratch);
+    for (client, nothing, events) in [
+        ("claude", "", ["Stop", "SubagentStop", "SessionEnd", "PreCompact"].as_slice()),
+        ("codex", "{}\n", &["Stop", "SubagentStop", "SessionEnd", "PreCompact"]),
+        ("gemini", "", &["AfterAgent", "SessionEnd"]),
+        ("cursor", "", &["stop", "subagentStop", "sessionEnd", "preCompact"]),
+        ("opencode", "", &["session.idle", "session.deleted", "dispose"]),
+    ] {
+        let agent = Agent { scratch: &scratch, client, id: "s" };
+        for event in events {
+            let said = agent.tells(json!({ "hook_event_name": event, "agent_id": "a" })).ok();
+            assert_eq!((said.out.as_str(), said.err.as_str()), (nothing, ""), "{client} {event}");
+        }
+    }
+    let ann = ann(&scratch);
+    let said = ann.tells(json!({ "hook_event_name": "WorktreeCreate", "name": "t" }));
+    assert_eq!((said.code, said.out.as_str()), (1, ""), "no folder was made: {said:?}");
+    let said = ann.tells(json!({ "hook_event_name": "SessionStart", "source": "startup" }));
+    assert!(said.out.contains("was not judged"), "{said:?}");
 }

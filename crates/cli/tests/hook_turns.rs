@@ -71,6 +71,12 @@ fn an_answer_comes_in_time_or_says_that_there_is_none() {
     let answer = said.json();
     let words = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     assert!(words.contains("was not judged, because Baton had no answer within 2 s"), "{words}");
+    // Words at a stop would keep it running.
+    ann.shell("before", "make all");
+    let stop = json!({ "hook_event_name": "Stop", "session_id": "ann", "cwd": scratch.root() });
+    let bytes = stop.to_string();
+    let said = hook_with(&scratch, "claude", bytes.as_bytes(), &[("PATH", path.as_str())]);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""));
 }
 
 #[test]

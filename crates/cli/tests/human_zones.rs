@@ -98,7 +98,7 @@ fn what_no_person_approved_is_not_committed_and_stands_in_the_journal() {
     std::thread::sleep(std::time::Duration::from_millis(60));
     scratch.write("legal/a.md", "new\n");
     let said = ann.shell("after", "python3 write.py");
-    assert!(said.out.contains("legal/a.md is for a person to approve"), "{said:?}");
+    assert!(said.out.contains("changed legal/a.md, which is for a person to approve"), "{said:?}");
     let journal = scratch.baton(&["journal"]).ok().out;
     assert!(
         journal.contains("legal/a.md by its shell, which is for a person to approve"),

@@ -155,6 +155,10 @@ fn what_a_script_wrote_outside_the_role_is_told_afterwards() {
     scratch.write("src/a.rs", "fn other() {}\n");
     let said = verify.shell("after", "python3 build.py");
     assert!(said.out.contains("your role is verify, which may not write src/a.rs"), "{said:?}");
+    // It is done, so no word says that it was not.
+    assert!(said.out.contains("your command changed src/a.rs, but your role"), "{said:?}");
+    assert!(said.out.contains("leave it as it is now, and tell your user"), "{said:?}");
+    assert!(!said.out.contains("Nothing was changed"), "{said:?}");
     assert!(!scratch.baton(&["claims"]).ok().out.contains("src/a.rs"), "nothing was claimed");
 }
 

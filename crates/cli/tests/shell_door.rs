@@ -295,3 +295,15 @@ fn a_role_opens_no_sandbox_of_a_wider_one() {
     assert_ne!(said.code, 0, "{said:?}");
     assert!(said.err.contains("going from role review to code"), "{said:?}");
 }
+
+/// Steps that lead nowhere are not said.
+#[test]
+fn a_denial_names_a_folder_as_a_person_would() {
+    let scratch = Scratch::workspace();
+    let ann = claude(&scratch, "ann");
+    for line in ["rm -rf .", "rm -rf ./.git/."] {
+        let why = denied(&ann.shell("before", line)).unwrap_or_else(|| panic!("passed: {line}"));
+        assert!(why.contains("was not run"), "{line}: {why}");
+        assert!(!why.contains("/./") && !why.contains("/.`"), "{line}: {why}");
+    }
+}

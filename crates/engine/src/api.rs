@@ -48,7 +48,7 @@ pub struct Claim {
     #[serde(default)]
     pub priority: u8,
     /// Why, for whoever is refused because of it
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, alias = "why", value_name = "TEXT")]
     pub reason: Option<String>,
 }
 

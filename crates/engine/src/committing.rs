@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::commits as api;
 use crate::conflicts::undo::lines_taken_back;
 use crate::denying;
-use crate::doors::reads;
+use crate::doors::reads::{self, Unread};
 use crate::failure::Failure;
 use crate::git::{self, Entry, Git, Oid, Own};
 use crate::interfaces;
@@ -268,13 +268,19 @@ impl Job<'_> {
             return Ok(Vec::new());
         };
         let mut undone = Vec::new();
-        for (path, known) in reads::unread(&self.workspace.place, session, paths) {
+        for Unread { path, told } in reads::unread(&self.workspace.place, session, paths) {
             let landed = self.git.content(head.as_str(), &path)?;
-            let landed = landed.and_then(|bytes| String::from_utf8(bytes).ok());
+            let Some(landed) = landed.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+                continue;
+            };
             let now = std::fs::read_to_string(self.workspace.place.root.join(&path));
-            if let Some(landed) = landed
-                && lines_taken_back(&known, &landed, &now.unwrap_or_default()) > 0
-            {
+            let now = now.unwrap_or_default();
+            // Of what they committed, and not of what only this session has written.
+            let taken_back = |(known, there): &(String, String)| {
+                lines_taken_back(known, &landed, &now) > 0
+                    && lines_taken_back(known, there, &now) > 0
+            };
+            if told.iter().any(taken_back) {
                 undone.push(path);
             }
         }

@@ -54,6 +54,16 @@ pub const BROKER_VARIABLE: &str = "BATON_BROKER";
 /// Set for calls that the broker makes: they act as its session, whatever they say of themselves.
 pub const BOUND_VARIABLE: &str = "BATON_BOUND";
 
+/// Whether it is a sandbox, ours or a client's, that keeps a store from being written: by its own
+/// rights the file could be.
+pub fn closes(path: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    let folder = path.parent().unwrap_or(path);
+    // A gate that is not there yet is a matter of its folder.
+    [path, folder].iter().all(|one| !one.exists() || access(*one, Access::WRITE_OK).is_ok())
+        && folder.exists()
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("only Linux can hold a role by its kernel")]

@@ -75,8 +75,7 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     let mut workspace = None;
     let answer = match serve(common, &payload, &mut workspace) {
         Ok(answer) => answer,
-        Err(problem) if is_told(&payload, &problem) => Answer::Context(words::unanswered(&problem)),
-        Err(_) => Answer::Silent,
+        Err(problem) => unanswered(&payload, &problem),
     };
     let said = hooks::say(&payload, &answer);
     limit.answer();
@@ -92,17 +91,13 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     Ok(ExitCode::from(said.exit))
 }
 
-fn is_act(tool: &Tool) -> bool {
-    matches!(tool, Tool::Edit(_) | Tool::Patch { .. } | Tool::Shell(_))
-}
-
-/// Is the agent told here that Baton could not answer? Before an act it must know; that it was not
-/// looked at afterwards either follows from that, unless the store was only busy this time.
-fn is_told(payload: &Payload, problem: &Problem) -> bool {
+/// What is said when Baton could not answer. A tree that was not made must not look like one.
+fn unanswered(payload: &Payload, problem: &Problem) -> Answer {
+    let words = words::unanswered(problem);
     match &payload.event {
-        Event::Before(tool) => is_act(tool),
-        Event::After { tool, .. } => problem.code == "busy" && matches!(tool, Tool::Shell(_)),
-        _ => true,
+        Event::TreeWanted(_) => Answer::No { why: words, exit: 1 },
+        _ if hooks::is_told(payload, problem.code == "busy") => Answer::Context(words),
+        _ => Answer::Silent,
     }
 }
 
@@ -167,7 +162,7 @@ fn serve(
 /// A refusal is an answer, whatever step to the act it came from: then that is not done.
 fn denies(payload: &Payload, refusal: &Refusal) -> bool {
     refusal.class() != Class::Unanswered
-        && matches!(&payload.event, Event::Before(tool) if is_act(tool))
+        && matches!(&payload.event, Event::Before(tool) if tool.is_act())
 }
 
 /// The client stands outside, in a folder its agent went to: what it acts on, or the project it was

@@ -12,6 +12,7 @@ use baton_core::rules::{FILE, Rule};
 use baton_engine::escape::for_models;
 use baton_engine::priming::{self, Primer, Work};
 use baton_engine::rules::InForce;
+use baton_engine::sessions::SeatState;
 
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
@@ -22,6 +23,10 @@ use crate::render::{self, counted, shown};
 const BYTES_MAX: usize = 2_100;
 /// Longer texts of others are cut here: the whole is one command away.
 const TEXT_MAX: usize = 140;
+/// What one holder has for more reasons than these is counted.
+const REASONS_MAX: usize = 3;
+/// Names of claims that come with a working tree.
+const TREES: &str = "tree/";
 /// The same for a sentence of news, which quotes such a text.
 const NEWS_MAX: usize = 220;
 
@@ -85,7 +90,10 @@ fn who(primer: &Primer) -> Section {
     let role = me.role.as_deref().map(|role| format!(", role {}{may}", shown(role)));
     let role = role.unwrap_or_default();
     let branch = primer.branch.as_deref().map(|branch| format!(" on branch {}", shown(branch)));
-    let others = counted(primer.sessions as u64, "other session", "other sessions");
+    let others = match primer.sessions {
+        0 => "no other session".to_owned(),
+        count => counted(count as u64, "other session", "other sessions"),
+    };
     let heading = format!(
         "Baton keeps the agents on this codebase out of each other's way. You are {} ({}){role}{}; \
          {others} at work.",
@@ -205,19 +213,61 @@ fn rules(primer: &Primer) -> Section {
     Section { heading, lines, more: "baton rules show", keep: 0 }
 }
 
-/// A line for each holder: one with many claims does not crowd out the others.
-fn others(primer: &Primer) -> Section {
-    let mut held: Vec<(String, Vec<Resource>, Option<&String>)> = Vec::new();
-    for claim in &primer.others {
-        let name = render::holder(&claim.holder);
-        match held.iter_mut().find(|(holder, ..)| *holder == name) {
-            Some((_, resources, _)) => resources.extend(claim.resources.iter().cloned()),
-            None => held.push((name, claim.resources.clone(), claim.reason.as_ref())),
+/// What one holder has for one reason.
+#[derive(Default)]
+struct Held<'a> {
+    why: Option<&'a str>,
+    resources: Vec<Resource>,
+}
+
+impl Held<'_> {
+    fn words(&self) -> String {
+        // The name of a tree's own claim is a number; its reason says which tree that is.
+        let is_tree = |one: &Resource| match one {
+            Resource::Name { name, .. } => name.starts_with(TREES),
+            _ => false,
+        };
+        let (trees, rest): (Vec<Resource>, Vec<Resource>) =
+            self.resources.iter().cloned().partition(is_tree);
+        match (trees.is_empty(), self.why, rest.is_empty()) {
+            (true, None, _) => render::resources(&rest),
+            (true, Some(why), _) => format!("{}: \"{}\"", render::resources(&rest), short(why)),
+            (false, why, true) => short(why.unwrap_or("a working tree")),
+            (false, why, false) => {
+                let tree = short(why.unwrap_or("a working tree"));
+                format!("{tree} with {}", render::resources(&rest))
+            }
         }
     }
-    let lines = held.iter().map(|(name, resources, why)| {
-        let why = why.map(|why| format!(": \"{}\"", short(why))).unwrap_or_default();
-        format!("{name} has {}{why}", render::resources(resources))
+}
+
+/// A line for each holder: one with many claims does not crowd out the others.
+fn others(primer: &Primer) -> Section {
+    let mut holders: Vec<(String, Vec<Held<'_>>)> = Vec::new();
+    for claim in &primer.others {
+        let away = match claim.holder_state {
+            SeatState::Ended => " (ended, but its claims wait for it)",
+            _ => "",
+        };
+        let name = format!("{}{away}", render::holder(&claim.holder));
+        let at = match holders.iter().position(|(holder, _)| *holder == name) {
+            Some(at) => at,
+            None => {
+                holders.push((name, Vec::new()));
+                holders.len() - 1
+            }
+        };
+        let (held, why) = (&mut holders[at].1, claim.reason.as_deref());
+        match held.iter_mut().find(|held| held.why == why) {
+            Some(held) => held.resources.extend(claim.resources.iter().cloned()),
+            None => held.push(Held { why, resources: claim.resources.clone() }),
+        }
+    }
+    let lines = holders.iter().map(|(name, held)| {
+        let mut said: Vec<String> = held.iter().take(REASONS_MAX).map(Held::words).collect();
+        let more = held.len().saturating_sub(REASONS_MAX);
+        said.extend((more > 0).then(|| format!("and {more} more")));
+        format!("{name} has {}", said.join("; "))
     });
     let lines: Vec<String> = lines.collect();
     Section { heading: "Others hold:".to_owned(), lines, more: "baton claims", keep: 0 }
@@ -234,6 +284,22 @@ fn notes(primer: &Primer) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_is_said_by_its_name_and_a_reason_only_of_what_it_is_for() {
+        let held = |why, names: &[&str]| {
+            let resource = |name: &&str| match name.strip_prefix('@') {
+                Some(name) => Resource::Name { name: name.to_owned(), amount: 1 },
+                None => Resource::literal(name).unwrap(),
+            };
+            Held { why, resources: names.iter().map(resource).collect() }.words()
+        };
+        assert_eq!(held(None, &["a.txt"]), "a.txt");
+        assert_eq!(held(Some("mine"), &["a.txt"]), "a.txt: \"mine\"");
+        assert_eq!(held(Some("the tree baton/x"), &["@tree/abb14c6e"]), "the tree baton/x");
+        let ports = held(Some("the tree baton/x"), &["@tree/abb14c6e", "@port/4000"]);
+        assert_eq!(ports, "the tree baton/x with @port/4000");
+    }
 
     #[test]
     fn the_last_section_is_cut_first_and_the_first_lines_stay() {

@@ -15,14 +15,7 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         },
         "BeforeAgent" => Event::Prompt,
         "BeforeTool" => Event::Before(tool(payload)),
-        "AfterTool" => {
-            let response = payload.get("tool_response");
-            let failed = response.and_then(|response| response.get("error"));
-            Event::After {
-                tool: tool(payload),
-                failed: failed.is_some_and(|error| !error.is_null()),
-            }
-        }
+        "AfterTool" => Event::After { tool: tool(payload), failed: failed(payload) },
         // PreCompress comes before every call of the model: a checkpoint each time would be noise.
         "AfterAgent" => Event::Stop {
             again: payload.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
@@ -42,6 +35,23 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
         behind: goes_on(payload),
         event,
     })
+}
+
+/// Gemini's own lines about a command come after what that wrote, and one has its exit code when
+/// it is not 0; there is no field for it.
+fn failed(payload: &Value) -> bool {
+    const CODE: &str = "Exit Code: ";
+    const AFTER_IT: [&str; 4] =
+        ["Signal: ", "Background PIDs: ", "Process Group PGID: ", "</untrusted_context>"];
+    let Some(response) = payload.get("tool_response") else { return false };
+    let told = text(response, &["llmContent"]).unwrap_or_default();
+    let after = |line: &&str| AFTER_IT.iter().any(|own| line.starts_with(own));
+    let code = told.lines().rev().find(|line| !after(line)).and_then(|line| {
+        let code = line.strip_prefix(CODE)?;
+        code.trim().parse::<i64>().ok()
+    });
+    code.is_some_and(|code| code != 0)
+        || response.get("error").is_some_and(|error| !error.is_null())
 }
 
 pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {

@@ -1,7 +1,7 @@
 //! The time that a hook may take.
 //!
 //! Owns the answer when it is over: the act goes on unjudged, which is what every door here does
-//! when Baton cannot answer, and the agent is told so. Invariant: exactly one answer is printed. A
+//! when Baton cannot answer, and the agent is told so where it acts. Invariant: exactly one answer is printed. A
 //! plain edit or read on a store of this machine has no watch of its own until it calls git, which
 //! it does only where somebody is in its way: before that its wait for the store is bounded.
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use baton_engine::git;
 
-use super::{Answer, Event, Payload, Tool, say, words};
+use super::{Answer, Event, Payload, Tool, is_told, say, words};
 use crate::desk;
 
 /// Clients wait longer, and would take silence for their own fault.
@@ -47,8 +47,14 @@ impl Limit {
         let _ = std::thread::Builder::new().name(name).spawn(move || {
             std::thread::sleep(LIMIT.saturating_sub(begun.elapsed()));
             if self.is_first() {
-                let answer = Answer::Context(words::too_slow(LIMIT));
-                desk::print(&format!("{}\n", say(&payload, &answer).out));
+                let answer = match is_told(&payload, true) {
+                    true => Answer::Context(words::too_slow(LIMIT)),
+                    false => Answer::Silent,
+                };
+                let said = say(&payload, &answer).out;
+                if !said.is_empty() {
+                    desk::print(&format!("{said}\n"));
+                }
                 std::process::exit(0);
             }
         });

@@ -4,7 +4,7 @@
 //! other agents stand in quotes, escaped, and never at the start of a line (S20).
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use baton_core::check::{Because, Finding, Verdict};
@@ -12,12 +12,15 @@ use baton_core::id::SessionId;
 use baton_core::roles;
 use baton_core::shell::danger::Verb;
 use baton_engine::checking::NotClaimable;
-use baton_engine::doors::after::Compared;
 use baton_engine::doors::edit::Judged;
 use baton_engine::doors::reads::Stale;
 use baton_engine::doors::shell::{self, Saved, Stopped};
 use baton_engine::doors::stop::Left;
 use baton_engine::doors::turn::Turn;
+
+mod afterwards;
+
+pub(crate) use afterwards::compared;
 
 use super::Client;
 use crate::commands::sync::touch_words;
@@ -300,7 +303,11 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
     };
     let stopped = judged.stopped.iter().filter(|one| !said_already(one));
     for stopped in stopped.take(FINDINGS_MAX) {
-        let line = shown(&stopped.danger.argv.join(" "));
+        let line = match stopped.danger.verb {
+            Verb::RemovesTree | Verb::DeletesBaton => plain_path(&stopped.danger.argv.join(" ")),
+            _ => stopped.danger.argv.join(" "),
+        };
+        let line = shown(&line);
         let why = danger_sentence(stopped, judged.on_target.as_deref());
         let _ = match stopped.danger.verb {
             Verb::RemovesTree => {
@@ -325,6 +332,16 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
     }
     text.push_str(&told(&judged.notices));
     text.trim_end().to_owned()
+}
+
+/// A path as a person would say it: without the steps that lead nowhere.
+fn plain_path(path: &str) -> String {
+    let plain: PathBuf =
+        Path::new(path).components().filter(|part| *part != Component::CurDir).collect();
+    match plain.as_os_str().is_empty() {
+        true => ".".to_owned(),
+        false => plain.display().to_string(),
+    }
 }
 
 /// Whom it endangers, and how many they are.
@@ -441,38 +458,6 @@ pub(crate) fn left(left: &Left) -> String {
     text.trim_end().to_owned()
 }
 
-/// What a command left that its agent must know.
-pub(crate) fn compared(compared: &Compared) -> String {
-    let mut text = taken_from_others(compared);
-    if let Some(kept) = &compared.kept {
-        let _ = writeln!(text, "{}", denial(kept));
-        let _ = writeln!(
-            text,
-            "Baton: your command changed that all the same, and it is in the journal. Leave it as \
-             it is now, and tell your user."
-        );
-    }
-    if let Some(taken) = &compared.taken {
-        text.push_str(&denial(taken));
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(&remarks(taken));
-    }
-    if !compared.in_the_middle.is_empty() {
-        let named = compared.in_the_middle.iter().take(FINDINGS_MAX);
-        let named: Vec<String> =
-            named.map(|(path, name)| format!("{} ({})", shown(path), shown(name))).collect();
-        let _ = writeln!(
-            text,
-            "Baton: this failed while others are in the middle of edits that are not yours: {}. Do \
-             not mend them: wait a minute and run it again.",
-            named.join(", ")
-        );
-    }
-    text.trim_end().to_owned()
-}
-
 /// An edit of which nobody can tell what it changes.
 pub(crate) fn unreadable(why: &str) -> String {
     format!(
@@ -488,59 +473,6 @@ pub(crate) fn too_many(files: usize, max: usize) -> String {
         "Baton: this changes {files} files at once, and no more than {max} are judged together. \
          Send it in smaller parts."
     )
-}
-
-/// What a command did to the work of others. Nothing is to be put back by hand: that would be one
-/// more edit of what another holds.
-fn taken_from_others(compared: &Compared) -> String {
-    let mut text = String::new();
-    for one in compared.breached.iter().take(FINDINGS_MAX) {
-        let path = one.held.resource.to_string();
-        let (what, held) = (shown(&path), held_sentence(&one.held));
-        let _ = match one.unsure {
-            false => write!(text, "Baton: your command changed {what}, and {held}. Leave"),
-            true => write!(
-                text,
-                "Baton: {what} changed while a command of yours ran, and {held}; whose change it \
-                 is cannot be seen from here. If your command changed {what}, leave"
-            ),
-        };
-        let _ = write!(
-            text,
-            " it as it is now, and tell them what happened: baton ask {} --why \"…\". ",
-            word(&path)
-        );
-        if let Some(copy) = &one.copy {
-            let _ = write!(text, "What was there before is kept in {}. ", shown(copy));
-        }
-        let _ = writeln!(text, "This is in the journal.");
-    }
-    let more = compared.breached.len().saturating_sub(FINDINGS_MAX);
-    if more > 0 {
-        let _ = writeln!(text, "Baton: and {more} more that others hold; baton journal has them.");
-    }
-    for lost in compared.lost.iter().take(FINDINGS_MAX) {
-        let saved = match &lost.saved {
-            Some(saved) => format!(" It is saved: {}.", shown(saved)),
-            None => String::new(),
-        };
-        let (name, path) = (shown(&lost.name), shown(&lost.path));
-        let _ = writeln!(
-            text,
-            "Baton: uncommitted work of {name} in {path} is gone since your command ran.{saved} \
-             Tell your user."
-        );
-    }
-    for (path, lines) in compared.undone.iter().take(FINDINGS_MAX) {
-        let _ = writeln!(
-            text,
-            "Baton: your command took back {} that another changed in {} since you read it. Read \
-             it again, and bring back what is not yours; this is in the journal.",
-            render::counted(*lines as u64, "line", "lines"),
-            shown(&path.to_string())
-        );
-    }
-    text
 }
 
 /// Baton said no to something that the act needs.

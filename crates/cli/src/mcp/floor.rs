@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_core::context::Actor;
+use baton_engine::api::landings::Land;
 use baton_engine::doors;
 use baton_engine::doors::served::{self, Parent};
 use baton_engine::failure::Failure;
@@ -25,7 +26,7 @@ use serde_json::json;
 use crate::arguments::{Command, Common};
 use crate::commands;
 use crate::counter::{Counter, Said};
-use crate::desk;
+use crate::desk::{self, Outcome};
 use crate::news::notices_words;
 use crate::render::shown;
 use crate::words::Problem;
@@ -254,8 +255,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn run(common: &Common, counter: &Counter, steps: Vec<Step>) -> Served {
     let mut served = Served::default();
+    let commits = matches!(steps.first(), Some(Step::Command(Command::Commit(_))));
     for step in steps {
         let outcome = match step {
+            Step::Command(Command::Land(wanted)) if commits => land(common, counter, wanted),
             Step::Command(command) => commands::serve(command, common),
             Step::Journal(limit) => desk::Desk::open(common).and_then(|mut desk| {
                 counter.remark(commands::journal::tail(&mut desk, limit)?.trim_end());
@@ -271,6 +274,26 @@ fn run(common: &Common, counter: &Counter, steps: Vec<Step>) -> Served {
         }
     }
     served
+}
+
+/// Lands what was committed just before. A commit on a guarded target went to a branch of its own,
+/// which is meant then; one on the target itself is where it was to go.
+fn land(common: &Common, counter: &Counter, mut wanted: Land) -> Outcome {
+    let reply = counter.first_reply().unwrap_or_default();
+    let committed = reply["branch"].as_str();
+    if wanted.branch.is_none() && reply["landing"].is_string() {
+        wanted.branch = committed.map(str::to_owned);
+    }
+    match commands::serve(Command::Land(wanted), common) {
+        Err(problem)
+            if problem.code == "is_target" && problem.details["target"].as_str() == committed =>
+        {
+            let target = shown(committed.unwrap_or_default());
+            counter.remark(&format!("{target} is the target: nothing is left to land"));
+            Ok(ExitCode::SUCCESS)
+        }
+        outcome => outcome,
+    }
 }
 
 /// What the caller must be told besides. Answers to acts bring the news with them.

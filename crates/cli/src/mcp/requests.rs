@@ -30,7 +30,7 @@ use crate::commands::task::Task;
 use crate::words::Problem;
 
 /// A call that waits longer than this is taken for lost by its client.
-const WAIT_MAX: Span = Span::minutes(5);
+pub(super) const WAIT_MAX: Span = Span::minutes(5);
 /// Tasks in a list when nothing else is said: a model reads all of it.
 const LISTED: usize = 30;
 

@@ -25,6 +25,7 @@ use tokio::sync::{mpsc, watch};
 use super::floor::{Caller, Floor, Order, Served};
 use super::pages;
 use super::requests::{self, Meant};
+use super::steps;
 use super::tools::{self, Asked};
 use crate::words::Problem;
 
@@ -167,7 +168,7 @@ fn defect(what: &str) -> Served {
 
 fn result(served: Served, must_succeed: bool) -> CallToolResult {
     let Served { said, problem, bad } = served;
-    let mut text = said.text;
+    let mut text = steps::text(&said.text);
     let mut document = Map::new();
     let mut replies = said.replies;
     let replies = match replies.len() {
@@ -180,11 +181,12 @@ fn result(served: Served, must_succeed: bool) -> CallToolResult {
     }
     let is_error = problem.is_some() || bad && must_succeed;
     if let Some(problem) = problem {
-        let (label, message, next) = (problem.label(), &problem.message, &problem.next);
+        let next = steps::next(&problem);
+        let (label, message) = (problem.label(), &problem.message);
         text.push_str(&format!("{label}: {message}\nnext: {next}\n"));
         document.insert("code".into(), problem.code.into());
         document.insert("message".into(), problem.message.into());
-        document.insert("next".into(), problem.next.into());
+        document.insert("next".into(), next.into());
         document.insert("details".into(), problem.details);
     }
     let text = text.trim_end();

@@ -275,6 +275,10 @@ impl Asked {
         Tool::new(self.name, self.about, Arc::new(schema)).with_annotations(self.hints.of())
     }
 
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.name == name)
+    }
+
     /// What was sent, if it is what the schema asks for; times as the requests want them.
     pub(super) fn check(&self, given: JsonObject) -> Result<JsonObject, Problem> {
         checked(self.name, self.fields, given)

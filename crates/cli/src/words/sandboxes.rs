@@ -8,6 +8,12 @@ use serde_json::{Value, json};
 
 use crate::render::shown;
 
+/// The store cannot be written though its file could be: whoever asks is confined, and the way out
+/// is the broker's, or nobody's.
+pub(super) const CLOSED: &str = "this runs in a sandbox, where the store stays closed: run it \
+outside; under baton start or baton sandbox, pass BATON_BROKER and BATON_SESSION on to it (baton \
+init brings the settings of clients up to date)";
+
 pub(super) fn of(error: &Error) -> (&'static str, String, String, Value) {
     let (code, next) = match error {
         Error::NotLinux => ("not_linux", "run it in a container or machine with Linux".to_owned()),

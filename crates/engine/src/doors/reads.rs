@@ -133,6 +133,9 @@ fn wrote_unread(
         return 0;
     };
     let texts = Texts::of_sessions(&workspace.place);
+    if let Some(bytes) = &bytes {
+        texts.keep(&mark, bytes);
+    }
     let now = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
     let before = known.there.as_deref().and_then(|there| texts.get(there));
     let read = texts.get(&known.mark);
@@ -150,8 +153,11 @@ fn wrote_unread(
     if let Some(after) = after {
         let after = (self::mark(after.as_bytes()), after);
         texts.keep(&after.0, after.1.as_bytes());
-        let there = (after.0 != mark).then_some(mark);
-        let known = Known { mark: after.0, there, ..Known::now("") };
+        // Whoever took lines back knows the file as it is, and not what it took: that stays.
+        let there = (after.0 != mark || lines > 0).then_some(mark);
+        let told = known.first.clone().or_else(|| Some((known.mark.clone(), known.there.clone()?)));
+        let first = told.filter(|_| there.is_some());
+        let known = Known { mark: after.0, there, first, ..Known::now("") };
         trace.add(&format!("{} {path}", known.text()));
     }
     lines
@@ -307,20 +313,26 @@ fn last_other(
     Ok(None)
 }
 
-/// Those of the paths that others changed since the session knew them, and which it did not read
-/// again though it was told; with what it knew.
-pub(crate) fn unread(
-    place: &Place,
-    session: &SessionId,
-    paths: &[String],
-) -> Vec<(String, String)> {
+/// A file that others changed since the session knew it, and that it did not read again though it
+/// was told.
+pub(crate) struct Unread {
+    pub(crate) path: String,
+    /// What it knew, and what others had made of that: when it was told first, and when last. What
+    /// it wrote itself is in both of a pair or in none, so the difference is what others did.
+    pub(crate) told: Vec<(String, String)>,
+}
+
+pub(crate) fn unread(place: &Place, session: &SessionId, paths: &[String]) -> Vec<Unread> {
     let trace = marks_of(place, session);
     let texts = Texts::of_sessions(place);
-    let known = paths.iter().filter_map(|path| {
-        let known = newest_mark(&trace, path).filter(|known| known.there.is_some())?;
-        Some((path.clone(), texts.get(&known.mark)?))
+    let unread = paths.iter().filter_map(|path| {
+        let Known { mark, there, first, .. } = newest_mark(&trace, path)?;
+        let pairs = [first, Some((mark, there?))].into_iter().flatten();
+        let told =
+            pairs.filter_map(|(known, there)| Some((texts.get(&known)?, texts.get(&there)?)));
+        Some(Unread { path: path.clone(), told: told.collect() })
     });
-    known.collect()
+    unread.collect()
 }
 
 /// What a session last knew of a path in the tree.
@@ -332,33 +344,40 @@ fn newest_mark(trace: &Trace, path: &str) -> Option<Known> {
     trace.tails().find_map(|read| last_mark(&read, path).map(Known::parsed))
 }
 
-/// What is known of a file, as it stands in a trace: `mark@time`, or `!mark:there@time`.
+/// What is known of a file, as it stands in a trace: `mark@time`, `!mark:there@time`, or with the
+/// first of such pairs behind it `!mark:there:mark:there@time`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Known {
     mark: String,
     /// The mark of what another had made of it when this session was told so.
     there: Option<String>,
+    /// Both as they were when it was told for the first time, where it has written since then.
+    first: Option<(String, String)>,
     /// In milliseconds of the wall clock.
     at: u64,
 }
 
 impl Known {
     fn now(mark: &str) -> Self {
-        Self { mark: mark.to_owned(), there: None, at: activity::now() }
+        Self { mark: mark.to_owned(), at: activity::now(), ..Self::default() }
     }
 
     fn parsed(text: &str) -> Self {
         let (marks, at) = text.split_once('@').unwrap_or((text, ""));
         let at = at.parse().unwrap_or(0);
-        match marks.strip_prefix('!').and_then(|marks| marks.split_once(':')) {
-            Some((mark, there)) => Self { mark: mark.into(), there: Some(there.into()), at },
-            None => Self { mark: marks.into(), there: None, at },
-        }
+        let Some(marks) = marks.strip_prefix('!') else {
+            return Self { mark: marks.to_owned(), at, ..Self::default() };
+        };
+        let mut marks = marks.split(':').map(str::to_owned);
+        let mark = marks.next().unwrap_or_default();
+        Self { mark, there: marks.next(), first: marks.next().zip(marks.next()), at }
     }
 
     fn text(&self) -> String {
+        let first = self.first.as_ref().map(|(mark, there)| format!(":{mark}:{there}"));
+        let first = first.unwrap_or_default();
         match &self.there {
-            Some(there) => format!("!{}:{there}@{}", self.mark, self.at),
+            Some(there) => format!("!{}:{there}{first}@{}", self.mark, self.at),
             None => format!("{}@{}", self.mark, self.at),
         }
     }
@@ -381,7 +400,7 @@ mod tests {
 
     #[test]
     fn what_is_known_comes_back_from_its_trace() {
-        for text in ["aa@7", "!aa:bb@9", "-@1"] {
+        for text in ["aa@7", "!aa:bb@9", "!aa:bb:cc:dd@9", "-@1"] {
             assert_eq!(Known::parsed(text).text(), text);
         }
         let known = Known::parsed("!aa:bb@9");

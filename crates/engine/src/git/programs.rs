@@ -1,4 +1,4 @@
-//! The programs that a repository's own configuration would have git run: filters and merge drivers.
+//! The programs that a repository's own settings would have git run: filters and merge drivers.
 //!
 //! Those of the user and the machine are trusted; a repository's are switched off, call by call.
 //! Whether there are any is asked of git, unless the repository's files cannot name one: that

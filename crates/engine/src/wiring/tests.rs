@@ -187,5 +187,26 @@ fn what_cannot_be_understood_is_not_touched() {
     let inline = toml.put(Some("mcp_servers = { x = { command = \"y\" } }\n")).unwrap();
     let Put::Text(inline) = inline else { panic!("kept") };
     assert!(inline.starts_with("mcp_servers = { x = { command = \"y\" }"), "{inline}");
-    assert!(inline.contains("baton = { command = \"baton\", args = [\"mcp\"] }"), "{inline}");
+    let entry = "baton = { command = \"baton\", args = [\"mcp\"], env_vars = [\"BATON_STORE\", ";
+    assert!(inline.contains(entry), "{inline}");
+}
+
+/// Codex passes a server only what is named.
+#[test]
+fn an_entry_of_an_older_version_is_told_what_the_server_needs() {
+    let toml = Content::Toml { program: "baton".into() };
+    let fresh = put(&toml, Some(TOML));
+    let passed = fresh.lines().find(|line| line.starts_with("env_vars")).unwrap();
+    for name in ["BATON_STORE", "BATON_SESSION", "BATON_AGENT", "BATON_BROKER", "BATON_LAUNCHED"] {
+        assert!(passed.contains(name), "{passed}");
+    }
+    assert!(!passed.contains("PERSON"), "{passed}");
+    let old = format!("{TOML}\n[mcp_servers.baton]\ncommand = \"baton\"\nargs = [\"mcp\"]\n");
+    assert_eq!(put(&toml, Some(&old)), fresh);
+    assert_eq!(put(&toml, Some(&fresh)), fresh, "twice is once");
+    assert_eq!(toml.take_out(&fresh).unwrap().as_deref(), Some(TOML));
+    let own = old.clone() + "env_vars = [\"MINE\", { name = \"BATON_STORE\" }]\n";
+    let both = put(&toml, Some(&own));
+    assert!(both.contains("[\"MINE\", { name = \"BATON_STORE\" }, \"BATON_SESSION\""), "{both}");
+    assert_eq!(put(&toml, Some(&both)), both, "twice is once");
 }

@@ -8,9 +8,24 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::Broken;
 use super::command::{self, Server};
+use crate::sandbox::BROKER_VARIABLE;
+use crate::starting;
+use crate::user_config::STORE_VARIABLE;
 
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "baton";
+/// Codex starts servers with hardly anything of its own environment, and with what is named here:
+/// where the store is, who acts, and the way out of a sandbox. A person's token is not for agents.
+const VARIABLES: &str = "env_vars";
+const PASSED: [&str; 7] = [
+    STORE_VARIABLE,
+    "BATON_SESSION",
+    "BATON_AGENT",
+    starting::VARIABLE,
+    BROKER_VARIABLE,
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+];
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// What is around the text that the parser sees.
@@ -59,6 +74,7 @@ pub(super) fn put(text: &str, program: &str) -> Result<String, Broken> {
             let mut server = Table::new();
             server.insert("command", program.into());
             server.insert("args", Item::Value(Value::Array(arguments)));
+            pass_variables(&mut server);
             let server = match inline {
                 true => Item::Value(Value::InlineTable(server.into_inline_table())),
                 false => Item::Table(server),
@@ -71,14 +87,41 @@ pub(super) fn put(text: &str, program: &str) -> Result<String, Broken> {
             match whose(server) {
                 Server::Other => return Err(other()),
                 Server::Theirs => {}
-                Server::Ours if server.get("command").and_then(Item::as_str) == Some(program) => {}
                 Server::Ours => {
-                    server.insert("command", program.into());
+                    if server.get("command").and_then(Item::as_str) != Some(program) {
+                        server.insert("command", program.into());
+                    }
+                    pass_variables(server);
                 }
             }
         }
     }
     Ok(written(&document, &frame))
+}
+
+/// Names the variables that are not named yet; what a user named stays.
+fn pass_variables(server: &mut dyn TableLike) {
+    match server.get_mut(VARIABLES).map(Item::as_array_mut) {
+        None => {
+            let names: Array = PASSED.into_iter().collect();
+            server.insert(VARIABLES, Item::Value(Value::Array(names)));
+        }
+        Some(Some(names)) => {
+            for name in PASSED {
+                if !names.iter().any(|there| names_variable(there, name)) {
+                    names.push(name);
+                }
+            }
+        }
+        // Codex would not read it either, and says so.
+        Some(None) => {}
+    }
+}
+
+/// An entry is a name, or a table with one.
+fn names_variable(entry: &Value, name: &str) -> bool {
+    let named = entry.as_inline_table().and_then(|table| table.get("name"));
+    named.unwrap_or(entry).as_str() == Some(name)
 }
 
 /// Whether the user starts Baton's server with words of their own.

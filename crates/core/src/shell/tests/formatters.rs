@@ -1,4 +1,6 @@
 //! Formatters that are told a file.
+//!
+//! A formatter without the flag that makes it write only shows, and writes nothing.
 
 use super::check;
 

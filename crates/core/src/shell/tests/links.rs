@@ -1,4 +1,6 @@
 //! Links that a line makes and writes through.
+//!
+//! What a link of the same line leads to is written with it, also where only its folder is known.
 
 use super::check;
 

@@ -1,4 +1,6 @@
 //! Which folders a sweep names, and the places that a line is about.
+//!
+//! A danger names what it goes through, so that the engine can tell a folder from a whole tree.
 
 use crate::shell::danger::of;
 use crate::shell::{Place, places, read};

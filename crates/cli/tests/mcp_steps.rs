@@ -1,0 +1,76 @@
+//! What agents with tools alone are told to do next, and that they can do it.
+
+use serde_json::{Value, json};
+
+use crate::harness::Scratch;
+use crate::mcp::Client;
+
+/// The step that a refusal names, done as it is said.
+fn follows(client: &mut Client, step: &str) -> Value {
+    let (tool, given) = step.split_once(" with ").unwrap_or((step, "{}"));
+    let given: Value = serde_json::from_str(given).unwrap_or_else(|_| panic!("{step}"));
+    client.call(tool.trim_start_matches("call "), &given)
+}
+
+fn next_of(result: &Value) -> String {
+    assert_eq!(result["isError"], true, "{result}");
+    let next = result["structuredContent"]["next"].as_str().unwrap().to_owned();
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains(&format!("next: {next}")), "every word stands in both: {result}");
+    next
+}
+
+#[test]
+fn a_refusal_names_tools_and_their_arguments() {
+    let scratch = Scratch::workspace();
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    scratch.acts(&bob, &["claim", "held.txt", "--why", "an alias of --reason"]).ok();
+    let mut client = Client::of_session(&scratch, &ann);
+    let result = client.call("claim", &json!({ "resources": ["held.txt"] }));
+    let next = next_of(&result);
+    assert_eq!(next, r#"call claim with {"resources":["held.txt"],"wait":"5m"}"#);
+    assert!(result.to_string().contains("an alias of --reason"), "{result}");
+    client.good("task_add", &json!({ "title": "parse dates", "paths": ["src/a.rs"] }));
+    let text = client.good("task_take", &json!({}));
+    assert!(!text.contains("next: baton"), "{text}");
+    scratch.write("src/a.rs", "fn changed() {}\n");
+    client.good("claim", &json!({ "resources": ["src/a.rs"] }));
+    let offer = json!({ "action": "offer", "id": "t1", "state": "half of it stands in a.rs",
+        "remaining": "the other half", "next": "write the parser of months" });
+    let next = next_of(&client.call("handoff", &offer));
+    assert_eq!(next, "call handoff again with `decisions` (\"what: why\")");
+    let next = next_of(&client.call("handoff", &json!({ "action": "show", "id": "t9-h1" })));
+    let result = follows(&mut client, &next);
+    assert_eq!(result["isError"], false, "{next}: {result}");
+    let land = client.call("commit_and_land", &json!({}));
+    assert_eq!(next_of(&land), r#"call commit_and_land with {"branch":"BRANCH"}"#);
+}
+
+/// It is where it was to go: nothing failed.
+#[test]
+fn a_commit_on_the_target_itself_needs_no_landing() {
+    let scratch = Scratch::with_policy("[queue]\nguard = \"off\"\n");
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    let ann = scratch.session("ann");
+    let mut client = Client::of_session(&scratch, &ann);
+    scratch.write("src/a.rs", "fn changed() {}\n");
+    let wanted = json!({ "message": "change", "paths": ["src/a.rs"] });
+    let text = client.good("commit_and_land", &wanted);
+    assert!(text.contains("committed "), "{text}");
+    assert!(text.contains("main is the target: nothing is left to land"), "{text}");
+    assert!(scratch.git(&["show", "main:src/a.rs"]).contains("changed"));
+}
+
+/// On a guarded target it goes to a branch of its own, and that one lands.
+#[test]
+fn a_commit_that_was_diverted_lands_as_its_own_branch() {
+    let scratch = crate::landing::workspace("[queue]\nguard = \"all\"\n");
+    let ann = scratch.session("ann");
+    let mut client = Client::of_session(&scratch, &ann);
+    scratch.write("src/a.rs", "fn changed() {}\n");
+    let wanted = json!({ "message": "change", "paths": ["src/a.rs"] });
+    let text = client.good("commit_and_land", &wanted);
+    assert!(text.contains("landed"), "{text}");
+    assert!(scratch.git(&["show", "main:src/a.rs"]).contains("changed"));
+}
