@@ -68,6 +68,7 @@ mod notes;
 mod once;
 #[cfg(test)]
 mod other_trees;
+mod overwritten;
 #[cfg(test)]
 mod person;
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub mod edit;
 pub mod git;
 mod held;
 pub mod list;
+mod overwriting;
 pub(crate) mod own_tree;
 pub mod reads;
 pub mod served;

@@ -36,7 +36,7 @@ pub use merging::{Clash, Difference, Landed};
 pub use read::{Changed, Commit, Status};
 pub(crate) use read::{Setting, nested_repository, own_programs};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
-pub use rescue::{RESCUE_BYTES_MAX, Rescue};
+pub use rescue::{RESCUE_BYTES_MAX, Rescue, Text};
 use run::Call;
 pub(crate) use snapshot::Asked;
 pub use snapshot::Work;

@@ -98,6 +98,11 @@ fn more_samples() -> Vec<(&'static str, Value)> {
         "notice": "n1", "to": "s2", "at": at, "news": "lost", "why": "it ran out",
         "claim": "c1", "to_": null, "resources": ["src/"],
     });
+    let overwritten = json!({
+        "notice": "n1", "to": "s2", "at": at, "news": "overwritten", "path": "a\u{1b}",
+        "by": { "session": "s1", "name": "otter", "agent": "k\u{1b}" },
+        "was": { "saved": "refs/baton/rescue/s2/overwritten-1" },
+    });
     let operation = json!({
         "operation": "o", "session": "s1", "request_hash": "h", "answer": "{}", "at": at,
     });
@@ -131,6 +136,7 @@ fn more_samples() -> Vec<(&'static str, Value)> {
         ("wait_ended", json!({ "waiter": "w1", "why": "gone" })),
         ("notice_sent", json!({ "notice": asked })),
         ("notice_sent", json!({ "notice": lost })),
+        ("notice_sent", json!({ "notice": overwritten })),
         ("notices_dropped", json!({ "notices": ["n1"] })),
         ("notices_told", json!({ "notices": ["n1", "n2"] })),
         ("operation_answered", json!({ "operation": operation })),
