@@ -83,6 +83,7 @@ mod roles;
 mod rules;
 #[cfg(test)]
 mod sandbox;
+mod sandbox_parts;
 #[cfg(test)]
 mod serial;
 #[cfg(test)]
