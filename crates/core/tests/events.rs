@@ -252,7 +252,6 @@ fn every_kind() -> Vec<Event> {
     let waiter_id = WaiterId("w1".to_owned());
     let grace_until = Some(START + Span::minutes(10));
     let renewal = |ttl| Renewal { claim: claim_id.clone(), expires_at: START, ttl };
-    let [asked, lost, overwritten] = notices();
     let mut events = vec![
         Event::EpochRaised { why: "restore".to_owned() },
         Event::CommitMade { made: commit_made() },
@@ -284,9 +283,6 @@ fn every_kind() -> Vec<Event> {
         },
         Event::WaitQueued { waiter: waiter() },
         Event::WaitRenewed { waiter: waiter_id, lease_until: START },
-        Event::NoticeSent { notice: asked },
-        Event::NoticeSent { notice: lost },
-        Event::NoticeSent { notice: overwritten },
         Event::NoticesTold { notices: vec![NoticeId("n1".to_owned())] },
         Event::NoticesDropped { notices: vec![NoticeId("n1".to_owned())] },
         Event::OperationAnswered {
@@ -305,6 +301,7 @@ fn every_kind() -> Vec<Event> {
             archive: "journal-1.jsonl".to_owned(),
         },
     ];
+    events.extend(notices().map(|notice| Event::NoticeSent { notice }));
     events.extend(calls_and_subagents());
     events.extend(every_ending());
     events.extend(crate::task_events::all());
