@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use baton_core::landing::State;
-use baton_core::notices::{News, Notice};
+use baton_core::notices::{News, Notice, Was};
 use baton_core::task::Move;
 
 use crate::commands::handoff;
@@ -131,6 +131,24 @@ fn another(news: &News) -> String {
             let count = render::counted(*findings as u64, "new finding", "new findings");
             let (a, b, first) = (shown(a), shown(b), shown(first));
             format!("{count} between {a} and {b}, in {named}{more}: {first}; baton conflicts")
+        }
+        News::Overwritten { by, path, was } => {
+            let (by, path) = (render::holder(by), shown(&path.to_string()));
+            let was = match was {
+                Was::Saved(reference) => {
+                    let name = reference.strip_prefix("refs/baton/rescue/").unwrap_or(reference);
+                    format!(
+                        "your uncommitted text is gone from it, and is safe: baton rescue show {}",
+                        shown(name)
+                    )
+                }
+                Was::Committed => "you had nothing uncommitted in it".to_owned(),
+                Was::Unknown => "no copy of your text was kept".to_owned(),
+            };
+            format!(
+                "a command of {by} wrote over {path} while you held it, around the edit door; \
+                 {was}. Read it again before you go on"
+            )
         }
         _ => String::new(),
     }

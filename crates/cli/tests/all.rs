@@ -74,6 +74,7 @@ mod notes;
 mod once;
 #[cfg(test)]
 mod other_trees;
+mod overwritten;
 #[cfg(test)]
 mod person;
 #[cfg(test)]
@@ -88,6 +89,7 @@ mod roles;
 mod rules;
 #[cfg(test)]
 mod sandbox;
+mod sandbox_parts;
 #[cfg(test)]
 mod serial;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Subagents through the binary: named to their siblings, never in their session's way.
 
+use serde_json::{Value, json};
+
 use crate::harness::{Said, Scratch};
+use crate::hooks::{Agent, denied};
 
 fn acts_as(scratch: &Scratch, credential: &str, agent: &str, words: &[&str]) -> Said {
     let mut command = scratch.command(words);
@@ -46,4 +49,95 @@ fn ids_of_subagents_are_judged_as_all_text() {
     scratch.acts(&ann, &["claim", "x", "--agent", &"x".repeat(65)]).refused(2);
     scratch.acts(&ann, &["session", "agent-stop", "\u{202e}x"]).refused(2);
     scratch.baton(&["session", "agent-stop", "one"]).refused(1);
+}
+
+/// What a client tells of an act of one of its subagents, or of the agent that started them.
+fn tells(scratch: &Scratch, agent: Option<&str>, event: &str, tool: &str, input: &Value) -> Said {
+    let parent = Agent { scratch, client: "claude", id: "parent" };
+    let mut payload = json!({ "hook_event_name": event, "tool_name": tool, "tool_input": input,
+        "tool_use_id": format!("{tool}{}", agent.unwrap_or_default()), "tool_response": {} });
+    if let Some(agent) = agent {
+        payload["agent_id"] = json!(agent);
+    }
+    parent.tells(payload)
+}
+
+fn edits(scratch: &Scratch, agent: Option<&str>, file: &str, text: &str) {
+    let input = json!({ "file_path": scratch.root().join(file), "content": text });
+    assert_eq!(denied(&tells(scratch, agent, "PreToolUse", "Write", &input)), None);
+    scratch.write(file, text);
+    tells(scratch, agent, "PostToolUse", "Write", &input);
+}
+
+fn line(scratch: &Scratch, agent: Option<&str>, line: &str) -> Option<String> {
+    denied(&tells(scratch, agent, "PreToolUse", "Bash", &json!({ "command": line })))
+}
+
+const SWEEPS: [&str; 7] = [
+    "git stash",
+    "git reset --hard",
+    "git clean -fd",
+    "git add -A",
+    "git commit -am x",
+    "git switch -c other",
+    "git rebase main",
+];
+
+#[test]
+fn s17_nobody_sweeps_away_what_a_live_subagent_has_not_committed() {
+    let scratch = Scratch::workspace();
+    for file in ["a.txt", "b.txt"] {
+        scratch.write(file, "1\n");
+    }
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "files"]);
+    let each = |who: Option<&str>, lines: &[&str], passes: bool| {
+        for one in lines {
+            match (line(&scratch, who, one), passes) {
+                (None, true) => {}
+                (Some(why), false) => assert!(why.contains("(subagent kB)"), "{one}: {why}"),
+                (said, _) => panic!("{who:?} {one}: {said:?}"),
+            }
+        }
+    };
+    // Nothing to lose: one agent with helpers goes about its tree as it likes.
+    each(Some("kA"), &SWEEPS, true);
+    edits(&scratch, Some("kB"), "b.txt", "of kB\n");
+    for who in [Some("kA"), None] {
+        each(who, &SWEEPS, false);
+        each(who, &["git checkout .", "git restore .", "git checkout -f"], false);
+    }
+    // Its index too is shared with a sibling; the parent says what it commits.
+    each(Some("kA"), &["git commit -m x"], false);
+    each(None, &["git commit -m x"], true);
+    // What is one's own, nobody else minds.
+    each(Some("kB"), &SWEEPS, true);
+    each(Some("kA"), &["git commit -m x -- a.txt", "git add a.txt"], true);
+    // Committed, or passed to the parent when the subagent stopped: no longer in the way.
+    let stopped = json!({ "hook_event_name": "SubagentStop", "agent_id": "kB" });
+    Agent { scratch: &scratch, client: "claude", id: "parent" }.tells(stopped).ok();
+    each(None, &SWEEPS, true);
+    edits(&scratch, Some("kC"), "a.txt", "of kC\n");
+    scratch.git(&["add", "a.txt"]);
+    scratch.git(&["commit", "-qm", "of kC", "--", "a.txt"]);
+    each(Some("kA"), &SWEEPS, true);
+}
+
+#[test]
+fn the_journal_tells_subagents_apart() {
+    let scratch = Scratch::workspace();
+    scratch.write("b.txt", "1\n");
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "files"]);
+    edits(&scratch, Some("kB"), "b.txt", "of kB\n");
+    assert_eq!(line(&scratch, Some("kA"), "python3 w.py"), None);
+    scratch.write("b.txt", "of kA\n");
+    let ran = json!({ "command": "python3 w.py" });
+    tells(&scratch, Some("kA"), "PostToolUse", "Bash", &ran);
+    let journal = scratch.baton(&["journal"]).ok().out;
+    assert!(journal.contains("(subagent kA) wrote to b.txt, which "), "{journal}");
+    assert!(journal.contains("(subagent kB) held, around the edit door"), "{journal}");
+    let why = scratch.baton(&["why", "b.txt"]).ok().out;
+    assert!(why.contains("(subagent kA) wrote it around the doors while "), "{why}");
+    assert!(why.contains("(subagent kB) held it"), "{why}");
 }

@@ -130,8 +130,22 @@ pub enum News {
     InterfaceChanged { interface: Key, by: Holder, files: Vec<FileChange> },
     /// An interface is yours to keep.
     InterfaceGiven { interface: Key, by: Holder },
+    /// Somebody wrote over a file that you hold, around every door that would have refused it.
+    Overwritten { by: Holder, path: Resource, was: Was },
     /// What you divided can go on.
     Joined { task: TaskId, title: String, why: String },
+}
+
+/// What became of the text that somebody wrote over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Was {
+    /// It was in no commit, and lies under this reference now.
+    Saved(String),
+    /// It is the committed one: nothing is lost.
+    Committed,
+    /// Nobody kept a copy: there was no look before the command, or the file is too large for one.
+    Unknown,
 }
 
 impl Record for Notice {

@@ -22,6 +22,7 @@ mod builtin;
 pub mod giving;
 #[cfg(test)]
 mod tests;
+pub mod writing;
 
 pub use builtin::NAMES;
 
@@ -224,6 +225,7 @@ pub fn scratch_folder(session: &SessionId) -> String {
 
 /// The paths of each kind. What is in a scratch folder is of no kind; a test is a test even where
 /// it looks like documentation.
+#[derive(Debug)]
 struct Kinds {
     source: Option<Vec<Resource>>,
     tests: Vec<Resource>,
@@ -371,7 +373,10 @@ fn may_write(rules: &Rules, role: &Role, session: &SessionId, resource: &Resourc
     if matches!(resource, Resource::Name { .. }) || (role.write.is_none() && role.deny.is_empty()) {
         return true;
     }
-    let kinds = rules.kinds();
+    may_write_by(&rules.kinds(), role, session, resource)
+}
+
+fn may_write_by(kinds: &Kinds, role: &Role, session: &SessionId, resource: &Resource) -> bool {
     let denied = role.deny.iter().any(|part| kinds.part_reaches(part, session, resource));
     let given = role
         .write
@@ -436,44 +441,4 @@ pub(crate) fn admit_by(
 ) -> Result<(), Box<Refused>> {
     let roles = session.role.iter().chain(&context.actor.role);
     roles.into_iter().try_for_each(|role| judge(rules, role, &session.session, deed))
-}
-
-/// What a session of a role may write, for a sandbox: these and nothing else, or everything but
-/// what is denied.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Writable {
-    /// Nothing: everything.
-    pub only: Option<Vec<Resource>>,
-    pub but: Vec<Resource>,
-}
-
-/// What that role may write. Where source is simply the rest, what may be written without it is
-/// tests and documentation.
-pub fn writable(rules: &Rules, role: &str, session: &SessionId) -> Writable {
-    let Some(role) = rules.role(role) else { return Writable::default() };
-    let kinds = rules.kinds();
-    let paths = |part: &Part| match part {
-        Part::Kind(Kind::Tests) => Some(kinds.tests.clone()),
-        Part::Kind(Kind::Docs) => Some(kinds.docs.clone()),
-        Part::Kind(Kind::Source) => kinds.source.clone(),
-        Part::Scratch => Some(own_scratch(session).into_iter().collect()),
-        Part::Paths(paths) => Some(vec![paths.clone()]),
-    };
-    let mut but: Vec<Resource> = role.deny.iter().filter_map(paths).flatten().collect();
-    let rest_denied = role.deny.iter().any(|part| paths(part).is_none());
-    let only = match &role.write {
-        None if rest_denied => Some([kinds.tests.clone(), kinds.docs.clone()].concat()),
-        None => None,
-        Some(parts) if parts.iter().any(|part| paths(part).is_none()) => {
-            // The rest: everything but what is of another kind and is not given by name.
-            for kind in [Kind::Tests, Kind::Docs].map(Part::Kind) {
-                if !parts.contains(&kind) {
-                    but.extend(paths(&kind).into_iter().flatten());
-                }
-            }
-            None
-        }
-        Some(parts) => Some(parts.iter().filter_map(paths).flatten().collect()),
-    };
-    Writable { only, but }
 }

@@ -15,7 +15,7 @@ use baton_core::journal::{self, Broken, Entry, Hash, Head};
 use baton_core::key::Key;
 use baton_core::memory::Memory;
 use baton_core::notes::{self, Note};
-use baton_core::notices::{News, Notice};
+use baton_core::notices::{News, Notice, Was};
 use baton_core::once;
 use baton_core::operations::Operation;
 use baton_core::rules::Seen;
@@ -123,7 +123,7 @@ fn waiter() -> Waiter {
     }
 }
 
-fn notices() -> [Notice; 2] {
+fn notices() -> [Notice; 3] {
     let (to, at) = (SessionId("s1".to_owned()), START);
     let why = "please".to_owned();
     let asked = News::Asked { by: holder(), resources: hold().resources, why: why.clone() };
@@ -133,7 +133,9 @@ fn notices() -> [Notice; 2] {
         to: Some(holder()),
         why,
     };
-    [("n1", asked), ("n2", lost)].map(|(id, news)| Notice {
+    let was = Was::Saved("refs/baton/rescue/s1/overwritten-1".to_owned());
+    let overwritten = News::Overwritten { by: holder(), path: resource("src/a.rs"), was };
+    [("n1", asked), ("n2", lost), ("n3", overwritten)].map(|(id, news)| Notice {
         notice: NoticeId(id.to_owned()),
         to: to.clone(),
         agent: Some("helper".to_owned()),
@@ -250,7 +252,6 @@ fn every_kind() -> Vec<Event> {
     let waiter_id = WaiterId("w1".to_owned());
     let grace_until = Some(START + Span::minutes(10));
     let renewal = |ttl| Renewal { claim: claim_id.clone(), expires_at: START, ttl };
-    let [asked, lost] = notices();
     let mut events = vec![
         Event::EpochRaised { why: "restore".to_owned() },
         Event::CommitMade { made: commit_made() },
@@ -282,8 +283,6 @@ fn every_kind() -> Vec<Event> {
         },
         Event::WaitQueued { waiter: waiter() },
         Event::WaitRenewed { waiter: waiter_id, lease_until: START },
-        Event::NoticeSent { notice: asked },
-        Event::NoticeSent { notice: lost },
         Event::NoticesTold { notices: vec![NoticeId("n1".to_owned())] },
         Event::NoticesDropped { notices: vec![NoticeId("n1".to_owned())] },
         Event::OperationAnswered {
@@ -302,6 +301,7 @@ fn every_kind() -> Vec<Event> {
             archive: "journal-1.jsonl".to_owned(),
         },
     ];
+    events.extend(notices().map(|notice| Event::NoticeSent { notice }));
     events.extend(calls_and_subagents());
     events.extend(every_ending());
     events.extend(crate::task_events::all());

@@ -35,6 +35,7 @@ pub mod edit;
 pub mod git;
 mod held;
 pub mod list;
+mod overwriting;
 pub(crate) mod own_tree;
 mod reach;
 pub mod reads;

@@ -38,7 +38,7 @@ pub(crate) use programs::own_programs;
 pub use read::{Changed, Commit, Status};
 pub(crate) use read::{Setting, nested_repository};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
-pub use rescue::{RESCUE_BYTES_MAX, Rescue};
+pub use rescue::{RESCUE_BYTES_MAX, Rescue, Text};
 use run::Call;
 pub use run::before_first_call;
 pub(crate) use snapshot::Asked;

@@ -450,9 +450,9 @@ fn told_of(news: &News) -> (Option<&SessionId>, &[Resource]) {
         | News::LandingOver { .. }
         | News::GateDecided { .. }
         | News::Conflict { .. } => (None, &[]),
-        News::Suggested { by, path, .. } | News::SuggestionAnswered { by, path, .. } => {
-            (Some(&by.session), std::slice::from_ref(path))
-        }
+        News::Suggested { by, path, .. }
+        | News::SuggestionAnswered { by, path, .. }
+        | News::Overwritten { by, path, .. } => (Some(&by.session), std::slice::from_ref(path)),
     }
 }
 

@@ -201,6 +201,12 @@ pub enum What {
     Breached {
         resource: Resource,
         holder: String,
+        /// The subagent of the session that wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
+        /// The subagent that held it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holder_agent: Option<String>,
     },
 }
 
@@ -286,7 +292,12 @@ fn chapter(
         Event::HoldBreached { breach }
             if !breach.unsure && touches(std::slice::from_ref(&breach.resource)) =>
         {
-            let what = What::Breached { resource: breach.resource, holder: breach.holder.name };
+            let what = What::Breached {
+                resource: breach.resource,
+                holder: breach.holder.name,
+                agent: breach.by.agent,
+                holder_agent: breach.holder.agent,
+            };
             Some((breach.by.session, what))
         }
         Event::ClaimGranted { claim } if touches(&claim.hold.resources) => {

@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 
 use baton_core::id::SessionId;
-use baton_core::roles;
+use baton_core::roles::writing::Writes;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,7 @@ mod folders;
 mod guard;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod parts;
 #[cfg(not(target_os = "linux"))]
 mod kernel {
     //! Without Landlock nothing is held, so nothing is started.
@@ -74,6 +75,8 @@ pub enum Error {
     NotConfined { why: String },
     #[error("a network namespace cannot be made: {why}")]
     NoNamespace { why: String },
+    #[error("this tree has more than {} files to tell apart for the role", parts::FILES_MAX)]
+    TooManyFiles,
     #[error("{path} is not UTF-8")]
     NotText { path: PathBuf },
     #[error("the broker of this sandbox does not answer")]
@@ -106,6 +109,12 @@ pub struct Limits {
     pub writable: Vec<PathBuf>,
     /// New entries cannot be made directly in this folder: something in it stays closed.
     pub closed_top: Option<PathBuf>,
+    /// What of the tree is opened one by one, because the role may not write all of it.
+    pub parts: Vec<String>,
+    /// So many more files could not be named to the kernel.
+    pub left_out: usize,
+    /// Folders that were made for it, and go again if nothing is in them at the end.
+    pub made: Vec<PathBuf>,
     /// The session's own folder, if that is all.
     pub scratch: Option<PathBuf>,
     pub may: May,
@@ -123,10 +132,6 @@ pub struct May {
     pub deploy: bool,
 }
 
-/// Roles that write nothing of the tree here, although elsewhere they may write files that no
-/// folder tells from the source: the kernel knows folders.
-const NOTHING: [&str; 5] = ["orchestrator", "debug", "verify", "review", "explore"];
-
 /// What a session of a role may write in this tree.
 pub fn limits_of(
     workspace: &mut Workspace,
@@ -136,15 +141,14 @@ pub fn limits_of(
     let rules = policy::roles(workspace)?;
     let place = &workspace.place;
     let known = rules.role(role).unwrap_or_default();
-    let nothing = NOTHING.contains(&role) && !rules.named.contains_key(role);
-    let mut limits = match nothing {
-        true => Limits::default(),
-        false => folders::of_role(place, &roles::writable(&rules, role, session), session)?,
+    let mut limits = match Writes::of(&rules, role, session) {
+        None => folders::of_tree(place),
+        Some(writes) => folders::of_role(place, &writes, session)?,
     };
     limits.may = May {
         write_tree: !limits.writable.is_empty() && limits.scratch.is_none(),
         move_branch: limits.may.move_branch,
-        commit: known.commit && !nothing,
+        commit: known.commit,
         land: known.land,
         deploy: known.deploy,
     };
@@ -250,6 +254,10 @@ impl Sandbox {
     pub fn close(self) -> Vec<PathBuf> {
         self.broker.close();
         self.guard.hold();
+        // One that has something in it stays.
+        for folder in &self.limits.made {
+            let _ = std::fs::remove_dir(folder);
+        }
         self.guard.put_back()
     }
 }

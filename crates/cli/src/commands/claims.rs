@@ -370,9 +370,15 @@ fn chapter_words(chapter: &Chapter, path: &baton_core::resource::Resource) -> St
             };
             format!("{who} {}{}{saved}", shown(how), through(resources))
         }
-        What::Breached { resource, holder } => {
+        What::Breached { resource, holder, agent, holder_agent } => {
             let through = through(std::slice::from_ref(resource));
-            format!("{who} wrote it around the doors while {} held it{through}", shown(holder))
+            let subagent = |agent: &Option<String>| match agent {
+                Some(agent) => format!(" (subagent {})", shown(agent)),
+                None => String::new(),
+            };
+            let (by, of) = (subagent(agent), subagent(holder_agent));
+            let holder = shown(holder);
+            format!("{who}{by} wrote it around the doors while {holder}{of} held it{through}")
         }
     };
     format!("{}: {deed}.", render::ago(chapter.at))

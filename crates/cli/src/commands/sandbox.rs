@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -19,11 +19,14 @@ use baton_engine::{api, policy, sessions, whoami};
 
 use crate::arguments::Common;
 use crate::desk::{self, Desk, Outcome, remark};
-use crate::render::{Paint, colour_wanted, paint, shown};
+use crate::render::{Paint, colour_wanted, counted, paint, shown};
 use crate::signals::Signals;
 use crate::words::Problem;
 
 pub(crate) mod permits;
+
+/// How many of its parts one line names.
+const PARTS_NAMED_MAX: usize = 4;
 
 /// Run a command that can write only where its role may, held by the kernel for every child
 ///
@@ -34,8 +37,8 @@ pub(crate) mod permits;
 /// signal when it was killed; 4 when the role cannot be held here.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sandbox {
-    /// The role: scratch writes its scratch folder; verify, review, explore, debug and orchestrator
-    /// write nothing; others write this tree
+    /// The role: what it may write of this tree as that is now is opened, and nothing beside it;
+    /// scratch writes its scratch folder; verify, review and explore write nothing
     #[arg(value_name = "ROLE")]
     role: String,
     /// Run it in this folder, with the tree around it; otherwise here
@@ -147,7 +150,7 @@ fn own_session(desk: &mut Desk, common: &Common, role: &str) -> Result<Own, Prob
 }
 
 /// What a person opens besides.
-fn allowed(desk: &Desk, wanted: &Sandbox, cwd: &std::path::Path) -> Result<Vec<PathBuf>, Problem> {
+fn allowed(desk: &Desk, wanted: &Sandbox, cwd: &Path) -> Result<Vec<PathBuf>, Problem> {
     if wanted.allow_write.is_empty() {
         return Ok(Vec::new());
     }
@@ -175,11 +178,28 @@ fn allowed(desk: &Desk, wanted: &Sandbox, cwd: &std::path::Path) -> Result<Vec<P
     }
 }
 
+/// What of a tree is opened, and that nothing else is.
+fn opened(top: &Path, limits: &Limits) -> String {
+    let mut named: Vec<String> =
+        limits.parts.iter().take(PARTS_NAMED_MAX).map(|part| shown(part)).collect();
+    let more = limits.parts.len().saturating_sub(PARTS_NAMED_MAX);
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    let left_out = match limits.left_out as u64 {
+        0 => String::new(),
+        count => format!(" ({} too many for the kernel)", counted(count, "file", "files")),
+    };
+    let (named, top) = (named.join(", "), shown(&top.to_string_lossy()));
+    format!("writes {named}{left_out} in {top}, and makes nothing new beside them")
+}
+
 /// One line on what is held.
 pub(crate) fn opening(role: &str, limits: &Limits, net: Net) -> String {
     let mut parts = Vec::new();
     let tree = limits.writable.first();
     parts.push(match (tree, &limits.closed_top) {
+        (_, Some(top)) if !limits.parts.is_empty() => opened(top, limits),
         (None, _) => "writes nothing but its TMPDIR".to_owned(),
         (Some(_), Some(top)) => format!(
             "writes in {}, but nothing new directly in that folder (a worktree has no such limit)",

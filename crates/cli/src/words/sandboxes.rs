@@ -26,6 +26,11 @@ pub(super) fn of(error: &Error) -> (&'static str, String, String, Value) {
         Error::NoNamespace { .. } => {
             ("no_namespace", "allow user namespaces on this machine, or leave --net out".to_owned())
         }
+        Error::TooManyFiles => (
+            "too_many_files",
+            "give the role folders by name: write = [\"src/\"] in [roles.NAME] of baton.toml"
+                .to_owned(),
+        ),
         Error::NotText { .. } => ("not_text", "use folders with names in UTF-8".to_owned()),
         Error::BrokerGone => (
             "broker_gone",

@@ -3,6 +3,7 @@
 //! Tables: a role that changes its meaning changes a row here.
 
 use super::giving::is_narrower;
+use super::writing::Writes;
 use super::*;
 
 fn session() -> SessionId {
@@ -189,29 +190,25 @@ fn a_role_is_narrower_only_where_it_takes_nothing_back() {
 }
 
 #[test]
-fn a_sandbox_is_told_what_may_be_written() {
+fn a_sandbox_is_told_what_the_rule_allows() {
     let rules = Rules::default();
-    let of = |role: &str| writable(&rules, role, &session());
-    assert_eq!(of("verify"), Writable { only: Some(Vec::new()), but: Vec::new() });
-    let own = vec![resource(".baton/scratch/s1/")];
-    assert_eq!(of("scratch"), Writable { only: Some(own), but: Vec::new() });
-    let code = of("code");
-    assert!(code.only.is_none() && cover(&code.but, &resource("tests/a.rs")));
-    let test = of("test");
-    let only = test.only.unwrap();
-    assert!(cover(&only, &resource("tests/a.rs")) && !reach(&only, &resource("src/a.rs")));
-    assert_eq!(of("nobody-defined-it"), Writable::default());
-    // Whatever a sandbox lets through that is no pattern of the rest, the rule allows too.
     for role in NAMES {
-        let found = of(role);
-        for path in ["src/a.rs", "tests/a.rs", "docs/a.md", "a.md", ".baton/scratch/s1/x"] {
+        let writes = Writes::of(&rules, role, &session()).unwrap();
+        for path in ["src/a.rs", "src/a_test.rs", "tests/a.rs", "docs/a.md", "a.md"] {
             let path = resource(path);
-            let open = found.only.as_ref().is_none_or(|only| cover(only, &path));
-            let open = open && !reach(&found.but, &path);
             let allowed = judge(&rules, role, &session(), Deed::Write(&path)).is_ok();
-            assert!(!open || allowed, "{role} {path}");
+            assert_eq!(writes.may(&path), allowed, "{role} {path}");
         }
     }
+    let of = |role: &str| Writes::of(&rules, role, &session());
+    assert!(of("nobody-defined-it").is_none());
+    assert!(of("verify").is_some_and(|role| role.is_nothing() && !role.has_the_rest()));
+    assert!(of("scratch").is_some_and(|role| role.is_own_folder() && !role.is_nothing()));
+    let test = of("test").unwrap();
+    assert!(test.has_the_rest());
+    let kinds = ["src/a.rs", "src/a_test.rs", "docs/a", ".baton/scratch/s1/x"]
+        .map(|path| test.kind_of(&resource(path)));
+    assert_eq!(kinds, [Some(Kind::Source), Some(Kind::Tests), Some(Kind::Docs), None]);
 }
 
 #[test]

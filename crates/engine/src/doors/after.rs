@@ -25,7 +25,7 @@ use super::committed;
 use super::edit::{self, Change, Target, edit};
 use super::held::{Before, Looks};
 use super::reach::{Reach, Says};
-use super::{reads, whereabouts};
+use super::{overwriting, reads, whereabouts};
 use crate::checking;
 use crate::denying;
 use crate::failure::Failure;
@@ -340,7 +340,10 @@ fn settle(
     let root = workspace.place.root.clone();
     let activity = workspace.activity(actor);
     for (resources, unsure) in [(&sorted.foreign, false), (&sorted.unsure, true)] {
-        let held = note(workspace, actor, resources, unsure)?;
+        let held = match unsure {
+            true => note(workspace, actor, resources, unsure)?,
+            false => overwriting::note(workspace, actor, resources, before)?,
+        };
         compared.breached.extend(held.into_iter().map(|held| {
             let state = before.files.get(&held.resource.to_string());
             let copy = state.and_then(|state| state.copy(&workspace.place));

@@ -1,14 +1,16 @@
 //! What a sweep through a working tree would destroy, and saving what nobody minds any more.
 //!
 //! Owns who is at risk where a command resets, cleans or removes a whole tree: whoever works there,
-//! and whoever holds something there over uncommitted changes, wherever it sits now. Invariant:
+//! and whoever holds something there over uncommitted changes, wherever it sits now. A subagent
+//! counts as itself: its session may edit what it holds, and neither that nor a sibling sweeps it
+//! away. What the session itself holds is its subagents' to sweep, as to edit. Invariant:
 //! uncommitted work of a holder that is gone is under `refs/baton/rescue/` before the sweep may run
 //! (S17).
 
 use std::path::Path;
 
-use baton_core::claim::Claim;
-use baton_core::context::{Actor, Life, Observed};
+use baton_core::claim::{Claim, Holder};
+use baton_core::context::{Actor, Life, Observed, Sighting};
 use baton_core::resource::Resource;
 use baton_core::scene::Scene;
 use baton_core::sessions::{self, Session};
@@ -49,8 +51,23 @@ impl Risk {
     }
 }
 
-/// Names of the other live sessions in this tree.
+/// Who shares the index of this tree: the other live sessions, and for a subagent its siblings that
+/// have uncommitted work.
 pub(super) fn others(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>, Failure> {
+    let mut names = sessions_here(workspace, actor)?;
+    if actor.agent.is_some() && workspace.place.git.is_some() {
+        let mut held = held_here(workspace)?;
+        held.retain(|one| is_of_own_subagent(actor, &one.claim.hold.holder) && !one.is_gone());
+        let dirty = dirty(workspace, &held)?;
+        names.extend(dirty.iter().map(|(one, _)| name_of(&one.claim.hold.holder)));
+        names.sort_unstable();
+        names.dedup();
+    }
+    Ok(names)
+}
+
+/// Names of the other live sessions in this tree.
+fn sessions_here(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>, Failure> {
     let tree = workspace.tree.0.clone();
     let seats = crate::sessions::list(workspace, false)?.sessions;
     let here = seats.into_iter().filter(|seat| {
@@ -61,6 +78,25 @@ pub(super) fn others(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Str
     Ok(here.map(|seat| seat.name).collect())
 }
 
+/// Does another subagent of the actor's session have it?
+fn is_of_own_subagent(actor: &Actor, holder: &Holder) -> bool {
+    actor.session.as_ref() == Some(&holder.session)
+        && holder.agent.is_some()
+        && holder.agent != actor.agent
+}
+
+/// Is it the actor's to sweep away?
+fn is_the_actors(actor: &Actor, holder: &Holder) -> bool {
+    actor.session.as_ref() == Some(&holder.session) && !is_of_own_subagent(actor, holder)
+}
+
+fn name_of(holder: &Holder) -> String {
+    match &holder.agent {
+        Some(agent) => format!("{} (subagent {agent})", holder.name),
+        None => holder.name.clone(),
+    }
+}
+
 /// Who would lose by a sweep through this tree. Where it is not the actor's own, changes that are
 /// nobody's are saved as well: they are surely not the actor's.
 pub(super) fn look(
@@ -68,29 +104,25 @@ pub(super) fn look(
     actor: &Actor,
     elsewhere: bool,
 ) -> Result<Risk, Failure> {
-    let mut risk = Risk { others: others(workspace, actor)?, ..Risk::default() };
+    let mut risk = Risk { others: sessions_here(workspace, actor)?, ..Risk::default() };
     if workspace.place.git.is_none() {
         return Ok(risk);
     }
     let held = held_here(workspace)?;
-    let (mine, theirs): (Vec<_>, Vec<_>) = held
-        .into_iter()
-        .partition(|one| actor.session.as_ref() == Some(&one.claim.hold.holder.session));
-    let looks = theirs.iter().map(|one| (one.claim.clone(), one.life)).collect();
-    let sightings = files::sight(workspace, looks)?;
-    let dirty = |one: &&Held| {
-        sightings.get(&one.claim.claim).is_some_and(|sighting| !sighting.dirty.is_empty())
-    };
-    for one in theirs.iter().filter(dirty) {
+    let (mine, theirs): (Vec<_>, Vec<_>) =
+        held.into_iter().partition(|one| is_the_actors(actor, &one.claim.hold.holder));
+    for (one, sighting) in dirty(workspace, &theirs)? {
         let holder = &one.claim.hold.holder;
-        let rescue = sightings.get(&one.claim.claim).and_then(|sighting| sighting.rescue.clone());
-        match rescue.filter(|_| one.is_gone()) {
+        match sighting.rescue.filter(|_| one.is_gone()) {
             Some(reference) => {
-                risk.saved.push(Saved { name: Some(holder.name.clone()), reference });
-                bury(workspace, &holder.session)?;
+                risk.saved.push(Saved { name: Some(name_of(holder)), reference });
+                // Whoever acts lives, however its process looks.
+                if actor.session.as_ref() != Some(&holder.session) {
+                    bury(workspace, &holder.session)?;
+                }
             }
-            None if one.ended => risk.away.push(holder.name.clone()),
-            None => risk.others.push(holder.name.clone()),
+            None if one.ended => risk.away.push(name_of(holder)),
+            None => risk.others.push(name_of(holder)),
         }
     }
     for names in [&mut risk.others, &mut risk.away] {
@@ -130,9 +162,20 @@ pub(super) fn spares(
     let folders: Vec<Resource> = folders.collect();
     let held = held_here(workspace)?
         .into_iter()
-        .filter(|one| actor.session.as_ref() != Some(&one.claim.hold.holder.session));
+        .filter(|one| !is_the_actors(actor, &one.claim.hold.holder));
     let mut held = held.flat_map(|one| one.claim.hold.resources);
     Ok(!held.any(|held| folders.iter().any(|folder| folder.overlaps(&held))))
+}
+
+/// Those of them that are over uncommitted changes.
+fn dirty<'a>(
+    workspace: &mut Workspace,
+    held: &'a [Held],
+) -> Result<Vec<(&'a Held, Sighting)>, Failure> {
+    let looks = held.iter().map(|one| (one.claim.clone(), one.life)).collect();
+    let mut sightings = files::sight(workspace, looks)?;
+    let seen = held.iter().filter_map(|one| Some((one, sightings.remove(&one.claim.claim)?)));
+    Ok(seen.filter(|(_, sighting)| !sighting.dirty.is_empty()).collect())
 }
 
 /// A claim in this tree, and how its holder looks.

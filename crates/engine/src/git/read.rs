@@ -205,6 +205,15 @@ impl Git {
         Ok(names.filter_map(|name| std::str::from_utf8(name).ok()).map(str::to_owned).collect())
     }
 
+    /// What of the tree git ignores; of a folder that it ignores, nothing below.
+    pub fn all_ignored(&self) -> Result<Vec<String>, Error> {
+        let options = ["-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+        let output = self.call("ls-files").options(&options).bytes()?;
+        let found = String::from_utf8_lossy(&output);
+        let found = found.split('\0').filter(|name| !name.is_empty());
+        Ok(found.map(|name| name.trim_end_matches('/').to_owned()).collect())
+    }
+
     /// Which of these files git ignores or would ignore; a tracked one never is.
     pub fn would_ignore(&self, paths: &[String]) -> Result<Vec<String>, Error> {
         // A name that begins with a colon would be an order to git.

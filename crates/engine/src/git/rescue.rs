@@ -7,6 +7,7 @@
 //! and branches are never touched, no filter runs, and what an earlier rescue saved under the same
 //! name stays reachable from it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -26,6 +27,14 @@ pub struct Rescue<'a> {
     pub changed: Vec<&'a Changed>,
     pub reference: String,
     pub message: String,
+}
+
+/// A text that is in no file any more, to be saved as the file it was.
+#[derive(Debug)]
+pub struct Text<'a> {
+    pub path: &'a str,
+    pub text: Vec<u8>,
+    pub executable: bool,
 }
 
 /// What is at a path, as git would store it: a mode and content, or nothing if it is gone.
@@ -66,6 +75,40 @@ impl Git {
                 }
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Which of these texts the last commit does not have.
+    pub fn uncommitted<'a>(&self, texts: Vec<Text<'a>>) -> Result<Vec<Text<'a>>, Error> {
+        let revisions: Vec<String> =
+            texts.iter().map(|text| format!("HEAD:{}", text.path)).collect();
+        let committed = self.objects_named(&revisions)?;
+        let blobs: BTreeSet<Oid> = committed.iter().flatten().cloned().collect();
+        let contents = self.contents(&blobs, RESCUE_BYTES_MAX)?;
+        let content = |oid: Option<Oid>| oid.and_then(|oid| contents.get(&oid));
+        let all = texts.into_iter().zip(committed);
+        let changed = all.filter(|(text, oid)| content(oid.clone()) != Some(&text.text));
+        Ok(changed.map(|(text, _)| text).collect())
+    }
+
+    /// Saves what was in files, as one commit. A reference that is there already has it.
+    pub fn rescue_texts(
+        &self,
+        texts: Vec<Text<'_>>,
+        reference: &str,
+        message: String,
+    ) -> Result<(), Error> {
+        check_reference(reference)?;
+        let rescue = Rescue { changed: Vec::new(), reference: reference.to_owned(), message };
+        let file = |one: Text<'_>| Some((mode(one.executable), one.text));
+        let files = texts.into_iter().map(|one| (one.path, file(one))).collect();
+        let save = Save { rescue: &rescue, files, earlier: None };
+        match self.import(self.head()?.as_ref(), &[save]) {
+            Err(error @ Error::Failed { status: Some(1), .. }) => {
+                let there = self.resolve(&format!("{reference}^{{commit}}"))?;
+                there.map(drop).ok_or(error)
+            }
+            saved => saved.map(drop),
         }
     }
 
@@ -225,5 +268,9 @@ pub(super) fn read_exactly(root: &Path, path: &str, left: &mut u64) -> Result<Fi
     let too_large = || Error::TooLarge { path: path.to_owned(), limit: RESCUE_BYTES_MAX };
     *left = left.checked_sub(content.len() as u64).ok_or_else(too_large)?;
     let executable = metadata.permissions().mode() & 0o100 != 0;
-    Ok(Some((if executable { "100755" } else { "100644" }, content)))
+    Ok(Some((mode(executable), content)))
+}
+
+fn mode(executable: bool) -> &'static str {
+    if executable { "100755" } else { "100644" }
 }

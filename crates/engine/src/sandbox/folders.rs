@@ -1,19 +1,19 @@
 //! Which folders a role with a tree may write.
 //!
 //! Owns the shape of the answer for Landlock, which opens a folder with everything below and can
-//! close nothing in it again: around what stays closed, its neighbours are opened one by one.
-//! Invariant: the store, the repository's `config`, `hooks`, `info` and `refs` of others, and other
-//! working trees are below nothing that is answered here.
+//! close nothing in it again: around what stays closed, its neighbours are opened one by one. What
+//! of a tree is a role's to write is in `parts`. Invariant: the store, the repository's `config`,
+//! `hooks`, `info` and `refs` of others, and other working trees are below nothing that is answered
+//! here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_core::id::SessionId;
-use baton_core::pattern::Kind;
-use baton_core::resource::Resource;
-use baton_core::roles::{self, Writable};
+use baton_core::roles;
+use baton_core::roles::writing::Writes;
 
-use super::Limits;
+use super::{Limits, parts};
 use crate::failure::Failure;
 use crate::place::{GitDirs, Place, TreeKind};
 
@@ -54,45 +54,36 @@ pub(super) fn whole_repository(place: &Place, temporary: &Path) -> Vec<PathBuf> 
     folders
 }
 
-/// What a role may write, as folders. Patterns that are no plain folders or files (`**/tests/`)
-/// cannot be said so: then it is the tree, and the other doors hold the rest.
+/// What a role may write, as folders and files.
 pub(super) fn of_role(
     place: &Place,
-    writable: &Writable,
+    writes: &Writes,
     session: &SessionId,
 ) -> Result<Limits, Failure> {
-    let Some(only) = &writable.only else { return Ok(of_tree(place)) };
-    let own = place.root.join(roles::scratch_folder(session));
-    let plain: Option<Vec<PathBuf>> = only.iter().map(|part| plain(place, part)).collect();
-    match plain {
-        None => Ok(of_tree(place)),
-        Some(paths) if paths.is_empty() => Ok(Limits::default()),
-        Some(paths) if paths.len() == 1 && paths[0] == own => {
-            make_own(place, &own)?;
-            Ok(Limits { writable: vec![own.clone()], scratch: Some(own), ..Limits::default() })
-        }
-        Some(paths) => {
-            let mut limits = Limits::default();
-            let closed = closed(place);
-            for path in
-                paths.iter().filter(|path| path.canonicalize().is_ok_and(|one| one == **path))
-            {
-                open(path, &closed, &mut limits.writable);
-            }
-            git_parts(place, &mut limits);
-            Ok(limits)
-        }
+    if writes.is_nothing() {
+        return Ok(Limits::default());
     }
-}
-
-/// The folder or file that a resource is, if it is one.
-fn plain(place: &Place, resource: &Resource) -> Option<PathBuf> {
-    match resource {
-        Resource::Path(pattern) if pattern.kind() != Kind::Glob => {
-            Some(place.root.join(pattern.text().trim_end_matches('/')))
-        }
-        _ => None,
+    if writes.is_own_folder() {
+        let own = place.root.join(roles::scratch_folder(session));
+        make_own(place, &own)?;
+        return Ok(Limits { writable: vec![own.clone()], scratch: Some(own), ..Limits::default() });
     }
+    let parts = parts::of(place, writes, &closed(place))?;
+    let mut limits = Limits { writable: parts.opened, ..Limits::default() };
+    if !parts.whole {
+        limits.closed_top = Some(place.root.clone());
+        let name = |path: &PathBuf| {
+            let slash = if path.is_dir() { "/" } else { "" };
+            Some(format!("{}{slash}", path.strip_prefix(&place.root).ok()?.to_str()?))
+        };
+        if parts.refused {
+            limits.parts = limits.writable.iter().filter_map(name).collect();
+        }
+        limits.left_out = parts.left_out;
+        limits.made = parts.made;
+    }
+    git_parts(place, &mut limits);
+    Ok(limits)
 }
 
 /// A session's own folder, which git does not see.
@@ -137,7 +128,7 @@ fn closed(place: &Place) -> Vec<PathBuf> {
 
 /// Opens a folder as far as nothing closed lies in it. Links are left out: what they mean may lie
 /// anywhere.
-fn open(folder: &Path, closed: &[PathBuf], opened: &mut Vec<PathBuf>) {
+pub(super) fn open(folder: &Path, closed: &[PathBuf], opened: &mut Vec<PathBuf>) {
     if closed.iter().any(|one| folder.starts_with(one)) {
         return;
     }

@@ -2,7 +2,7 @@
 //!
 //! Owns the sentences. All text that came from an agent goes through `shown` (S20).
 
-use baton_core::claim::{Leftover, Mode, Scope};
+use baton_core::claim::{Holder, Leftover, Mode, Scope};
 use baton_core::event::{EndOfClaim, EndOfSession, Event, Room};
 use baton_core::resource::Resource;
 use baton_core::serial::EndOfZone;
@@ -197,7 +197,7 @@ fn of_claim(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String 
             format!("{zone} waits for {branch} no longer: {why}")
         }
         Event::HoldBreached { breach } => {
-            let (by, holder) = (who(&breach.by.name), who(&breach.holder.name));
+            let (by, holder) = (worker(&breach.by, who), worker(&breach.holder, who));
             let what = shown(&breach.resource.to_string());
             match breach.unsure {
                 false => format!("{by} wrote to {what}, which {holder} held, around the edit door"),
@@ -213,6 +213,12 @@ fn of_claim(told: &Told, event: &Event, actor: &str, who: Naming<'_>) -> String 
         }
         other => other.kind().to_owned(),
     }
+}
+
+/// Two subagents of one session have its name: only with their own are they told apart.
+fn worker(holder: &Holder, who: Naming<'_>) -> String {
+    let agent = holder.agent.as_deref().map(|agent| format!(" (subagent {})", shown(agent)));
+    format!("{}{}", who(&holder.name), agent.unwrap_or_default())
 }
 
 fn ended(why: &EndOfClaim, held: &[Resource]) -> String {

@@ -5,16 +5,13 @@
 use baton_core::event::Event;
 use baton_engine::denying;
 
-use super::Naming;
+use super::{Naming, worker};
 use crate::render::shown;
 
 pub(super) fn sentence(event: &Event, who: Naming<'_>) -> String {
     match event {
         Event::DeedRefused { denial } => {
-            let agent = denial.by.agent.as_deref();
-            let agent = agent.map(|agent| format!(" (subagent {})", shown(agent)));
-            let name = who(&denial.by.name);
-            format!("{name}{} {}", agent.unwrap_or_default(), shown(&denying::in_words(denial)))
+            format!("{} {}", worker(&denial.by, who), shown(&denying::in_words(denial)))
         }
         _ => String::new(),
     }

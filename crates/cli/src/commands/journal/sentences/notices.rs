@@ -3,7 +3,7 @@
 //! Owns what the journal says of each; what others wrote is quoted data.
 
 use baton_core::event::{EndOfWait, Event};
-use baton_core::notices::News;
+use baton_core::notices::{News, Was};
 use baton_engine::journal::Told;
 
 use super::{Naming, because, interfaces, suggestions, time};
@@ -81,6 +81,16 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
         }
         News::Conflict { a, b, .. } => {
             format!("{to} is told what stands between {} and {}", shown(a), shown(b))
+        }
+        News::Overwritten { by, path, was } => {
+            let saved = match was {
+                Was::Saved(reference) => {
+                    format!("; what was there is saved as {}", shown(reference))
+                }
+                Was::Committed | Was::Unknown => String::new(),
+            };
+            let (by, path) = (super::worker(by, who), shown(&path.to_string()));
+            format!("a note for {to}: {by} wrote over {path}{saved}")
         }
         News::Joined { task, why, .. } => {
             format!("a note for {to}: {task} can go on: {}", shown(why))

@@ -88,6 +88,14 @@ fn samples() -> Vec<(&'static str, Value)> {
     ]
 }
 
+fn overwritten() -> Value {
+    json!({
+        "notice": "n1", "to": "s2", "at": "2026-01-02T03:04:05Z", "news": "overwritten",
+        "path": "a\u{1b}", "by": { "session": "s1", "name": "otter", "agent": "k\u{1b}" },
+        "was": { "saved": "refs/baton/rescue/s2/overwritten-1" },
+    })
+}
+
 fn more_samples() -> Vec<(&'static str, Value)> {
     let at = "2026-01-02T03:04:05Z";
     let asked = json!({
@@ -113,8 +121,7 @@ fn more_samples() -> Vec<(&'static str, Value)> {
         (
             "hold_breached",
             json!({ "breach": { "by": { "session": "s1", "name": "otter" }, "resource": "a\u{1b}",
-                "holder": { "session": "s2", "name": "fox" }, "door": "shell",
-                "at": "2026-01-02T03:04:05Z" } }),
+                "holder": { "session": "s2", "name": "fox" }, "door": "shell", "at": at } }),
         ),
         (
             "zone_freed",
@@ -131,6 +138,7 @@ fn more_samples() -> Vec<(&'static str, Value)> {
         ("wait_ended", json!({ "waiter": "w1", "why": "gone" })),
         ("notice_sent", json!({ "notice": asked })),
         ("notice_sent", json!({ "notice": lost })),
+        ("notice_sent", json!({ "notice": overwritten() })),
         ("notices_dropped", json!({ "notices": ["n1"] })),
         ("notices_told", json!({ "notices": ["n1", "n2"] })),
         ("operation_answered", json!({ "operation": operation })),
