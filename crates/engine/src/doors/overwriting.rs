@@ -40,9 +40,10 @@ pub(super) fn note(
     let mut was = BTreeMap::new();
     let holders: BTreeSet<&SessionId> = told.iter().map(|held| &held.holder.session).collect();
     for holder in holders {
-        let of_holder = told.iter().filter(|held| held.holder.session == *holder).collect();
+        let of_holder: Vec<&Held> =
+            told.iter().filter(|held| held.holder.session == *holder).collect();
         // That it could not be saved keeps nobody from being told.
-        was.extend(save(workspace, actor, holder, of_holder, before).unwrap_or_default());
+        was.extend(save(workspace, actor, holder, &of_holder, before).unwrap_or_default());
     }
     workspace.decide(actor, observed(), |view, context| {
         breach::note_overwritten(view, foreign, &was, Door::Shell, context)
@@ -55,7 +56,7 @@ fn save(
     workspace: &Workspace,
     actor: &Actor,
     holder: &SessionId,
-    overwritten: Vec<&Held>,
+    overwritten: &[&Held],
     before: &Before,
 ) -> Result<BTreeMap<String, Was>, Failure> {
     let texts: Vec<Text<'_>> =
