@@ -68,6 +68,7 @@ mod notes;
 mod once;
 #[cfg(test)]
 mod other_trees;
+#[cfg(test)]
 mod overwritten;
 #[cfg(test)]
 mod person;
@@ -83,6 +84,7 @@ mod roles;
 mod rules;
 #[cfg(test)]
 mod sandbox;
+#[cfg(test)]
 mod sandbox_parts;
 #[cfg(test)]
 mod serial;
