@@ -74,6 +74,7 @@ mod notes;
 mod once;
 #[cfg(test)]
 mod other_trees;
+#[cfg(test)]
 mod overwritten;
 #[cfg(test)]
 mod person;
@@ -89,6 +90,7 @@ mod roles;
 mod rules;
 #[cfg(test)]
 mod sandbox;
+#[cfg(test)]
 mod sandbox_parts;
 #[cfg(test)]
 mod serial;
