@@ -1,9 +1,10 @@
 //! The time that a hook may take.
 //!
 //! Owns the answer when it is over: the act goes on unjudged, which is what every door here does
-//! when Baton cannot answer, and the agent is told so where it acts. Invariant: exactly one answer is printed. A
-//! plain edit or read on a store of this machine has no watch of its own until it calls git, which
-//! it does only where somebody is in its way: before that its wait for the store is bounded.
+//! when Baton cannot answer, and the agent is told so where it acts. Invariant: exactly one answer
+//! is printed. A plain edit or read on a store of this machine has no watch of its own until it
+//! calls git, which it does only where somebody is in its way: before that its wait for the store
+//! is bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
