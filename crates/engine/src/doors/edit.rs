@@ -317,7 +317,7 @@ fn take(workspace: &mut Workspace, actor: &Actor, judged: &mut Judged) -> Result
     let free = |one: &&Finding| !matches!(one.because, Because::Mine | Because::Unjudged);
     let (append, other): (Vec<&Finding>, Vec<&Finding>) =
         judged.findings.iter().partition(|one| one.zone == Rule::Append);
-    let wanted = |findings: &[&Finding]| match findings.iter().any(|one| free(one)) {
+    let wanted = |findings: &[&Finding]| match findings.iter().any(&free) {
         true => findings.iter().map(|one| one.resource.clone()).collect(),
         false => Vec::new(),
     };
