@@ -166,7 +166,7 @@ fn old_commits_of_another_tree_are_nobodys_breach() {
     let (ann, bob) = (scratch.session("ann"), Agent::new(&scratch, "bob"));
     scratch.acts(&ann, &["claim", "a.rs"]).ok();
     let line = format!("cd {} && make all", side.display());
-    for cwd in [side.clone(), scratch.root()] {
+    for cwd in [side, scratch.root()] {
         bob.begins("k", &line);
         let said = bob.at(&cwd).ends("k", &line);
         assert!(!said.out.contains("a.rs"), "{said:?}");

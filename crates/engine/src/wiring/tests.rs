@@ -205,7 +205,7 @@ fn an_entry_of_an_older_version_is_told_what_the_server_needs() {
     assert_eq!(put(&toml, Some(&old)), fresh);
     assert_eq!(put(&toml, Some(&fresh)), fresh, "twice is once");
     assert_eq!(toml.take_out(&fresh).unwrap().as_deref(), Some(TOML));
-    let own = old.clone() + "env_vars = [\"MINE\", { name = \"BATON_STORE\" }]\n";
+    let own = old + "env_vars = [\"MINE\", { name = \"BATON_STORE\" }]\n";
     let both = put(&toml, Some(&own));
     assert!(both.contains("[\"MINE\", { name = \"BATON_STORE\" }, \"BATON_SESSION\""), "{both}");
     assert_eq!(put(&toml, Some(&both)), both, "twice is once");
