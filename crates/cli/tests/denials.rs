@@ -205,7 +205,7 @@ fn what_a_role_does_not_do_is_counted_at_every_door() {
         scratch.git(&["commit", "-qm", "b", "b"]);
         scratch.acts(&vera, &["land"]).refused(1);
         // A command that did not say what it writes.
-        scratch.write("make.sh", "");
+        scratch.write("make.sh", "echo 'fn c() {}' > src/a.rs\n");
         assert_eq!(denied(&agent.shell("before", "bash make.sh")), None);
         // The clock of file times runs in steps, and nobody is accused of what may be older.
         std::thread::sleep(std::time::Duration::from_millis(60));
