@@ -147,7 +147,7 @@ fn the_edit_and_shell_doors_hold_an_agent_to_its_role() {
 fn what_a_script_wrote_outside_the_role_is_told_afterwards() {
     let scratch = Scratch::workspace();
     let verify = agent(&scratch, "claude", "v", "verify");
-    scratch.write("build.py", "");
+    scratch.write("build.py", "open('src/a.rs', 'w').write('fn other() {}')\n");
     scratch.git(&["add", "-A"]);
     scratch.git(&["commit", "-qm", "x"]);
     assert_eq!(denied(&verify.shell("before", "python3 build.py")), None);

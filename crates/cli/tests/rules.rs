@@ -178,7 +178,7 @@ fn what_was_done_against_a_rule_is_reported_with_its_place_in_the_journal() {
     let ann = scratch.session("ann");
     let cat = Agent { scratch: &scratch, client: "codex", id: "cat" };
     cat.write("src/a.rs", "fn a() {}\n").ok();
-    scratch.write("build.py", "");
+    scratch.write("build.py", "open('src/a.rs', 'w').write('fn other() {}')\n");
     let bob = Agent { scratch: &scratch, client: "claude", id: "bob" };
     bob.shell("before", "python3 build.py");
     scratch.write("src/a.rs", "fn other() {}\n");

@@ -126,7 +126,7 @@ fn a_sweep_is_one_of_the_whole_tree_and_nothing_less() {
     ];
     each_passes(&other, &innocent);
     let root = scratch.root().display().to_string();
-    each_denied(&other, "src/a.rs is held by", &["cd src && git checkout .", "git rm -rf src"]);
+    each_denied(&other, "src/a.rs until", &["cd src && git checkout .", "git rm -rf src"]);
     each_denied(&other, "uncommitted edits", &["git clean -fd src", "cd src && git clean -f"]);
     let index = [
         &format!("git add {root}"),
