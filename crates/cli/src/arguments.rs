@@ -31,17 +31,15 @@ Every day:
   start      Start your agent client with a session, a tree and a task
   status     One screen: what waits for a person, sessions, tasks, claims, queue
   claim      Take paths or named things, all or nothing
+  task       add, list, show, ready, blocked, take, update, done, fail, park …
+  handoff    Hand a task over with its claims: offer, accept, decline, list, show
+  land       Land this branch: merged, checked, and only then in the target
+  doctor     Check that everything Baton relies on works here
+
+Claims:
   release    Let go
   check      May I edit this? Takes nothing
   why        The story of a path: who held and changed it
-  task       add, list, show, ready, blocked, take, update, done, fail, park …
-  commit     Commit exactly the named paths, whatever others do in the tree
-  sync       How far behind the remote this tree is; --pull brings it up to date
-  land       Land this branch: merged, checked, and only then in the target
-  deploy     Ship a commit to a target; deploys lists what was shipped
-  handoff    Hand a task over with its claims: offer, accept, decline, list, show
-
-Claims:
   claims     List live claims
   renew      Renew claims before they run out
   ask        Ask a holder to let go
@@ -56,8 +54,11 @@ Shared:
   note       Write down a decision, a lesson or progress
   notes      Read what was written down, newest last
 
-Landing:
+Commits and landing:
+  commit     Commit exactly the named paths, whatever others do in the tree
+  sync       How far behind the remote this tree is; --pull brings it up to date
   queue      list, show, pause, resume, remove, retry, run: what waits to land
+  deploy     Ship a commit to a target; deploys lists what was shipped
 
 Trees:
   worktree   new, list, remove, gc: a working tree with a branch of its own
@@ -83,7 +84,6 @@ Record:
 
 More:
   demo       See the difference in half a minute, with nothing set up
-  doctor     Check that everything Baton relies on works here
   completions, man
 
 Options:

@@ -426,8 +426,14 @@ fn done_words(done: &Done, colour: bool) -> String {
     if done.needs_trust {
         text.push_str("  baton trust                                  see and allow the checks\n");
     }
-    text.push_str("  eval \"$(baton session start --export)\"       begin to work\n");
-    text.push_str("  baton claim src/                             take what you will edit\n");
+    // A client that is wired begins its session and takes its claims by itself.
+    text.push_str(match wiring::guards_somebody(done) {
+        true => "  baton doctor                                 send a probe through every door\n",
+        false => {
+            "  eval \"$(baton session start --export)\"       begin to work\n  \
+               baton claim src/                             take what you will edit\n"
+        }
+    });
     text.push_str("  baton status                                 see who holds what\n");
     text
 }

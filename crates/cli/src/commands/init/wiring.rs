@@ -234,6 +234,12 @@ pub(super) fn next(done: &Done) -> String {
     text
 }
 
+/// Is there a client whose acts Baton hears of now?
+pub(super) fn guards_somebody(done: &Done) -> bool {
+    let stays = |step: &Step| !matches!(step.state, State::Removed | State::Failed { .. });
+    done.wiring.iter().any(|step| step.door == Door::Hooks && stays(step))
+}
+
 /// What could not be done, if anything.
 pub(super) fn problem(steps: &[Step]) -> Option<Problem> {
     let failed: Vec<(&Step, &String)> = steps
