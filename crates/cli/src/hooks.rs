@@ -19,6 +19,7 @@ mod opencode;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod transcript;
 pub(crate) mod words;
 
 /// A client whose hooks we answer.
