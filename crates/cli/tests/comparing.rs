@@ -312,6 +312,22 @@ fn a_shell_takes_back_lines_of_others_no_more_than_an_edit() {
 }
 
 #[test]
+fn what_its_own_command_changed_is_no_news_of_its_holder() {
+    let scratch = with_files(&["held.txt"]);
+    let (ann, eve) = (ann(&scratch), scratch.session("eve"));
+    scratch.acts(&eve, &["claim", "held.txt"]).ok();
+    ann.tool("after", "Read", &json!({ "file_path": ann.file("held.txt") }));
+    let said = runs(&ann, "python3 write.py held.txt", || scratch.write("held.txt", "around\n"));
+    assert!(said.out.contains("your command changed held.txt"), "{said:?}");
+    let prompt = || ann.tells(json!({ "hook_event_name": "UserPromptSubmit", "prompt": "on" }));
+    let said = prompt();
+    assert!(!said.out.contains("was changed by eve"), "it was not: {said:?}");
+    scratch.write("held.txt", "by eve\n");
+    let said = prompt();
+    assert!(said.out.contains("held.txt was changed by eve since you read it"), "{said:?}");
+}
+
+#[test]
 fn a_failed_test_is_laid_at_shell_edits_too_and_never_at_our_own_refusals() {
     let scratch = with_files(&["src/other.rs"]);
     let (ann, bob) = (ann(&scratch), bob(&scratch));

@@ -350,6 +350,7 @@ fn settle(
             Breached { held, unsure, copy: copy.map(|path| path.display().to_string()) }
         }));
     }
+    reads::told(workspace, actor, &sorted.foreign);
     for path in sorted.lost {
         let Some(state) = before.files.get(&path) else { continue };
         let Some(left) = state.left.clone() else { continue };
