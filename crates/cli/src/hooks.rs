@@ -7,6 +7,7 @@
 
 use std::path::PathBuf;
 
+use baton_engine::doors::UNNAMED;
 use baton_engine::doors::edit::Target;
 use baton_engine::escape::for_models;
 use serde_json::Value;
@@ -19,6 +20,7 @@ mod opencode;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod transcript;
 pub(crate) mod words;
 
 /// A client whose hooks we answer.
@@ -55,6 +57,12 @@ impl Client {
             && !says("CLAUDE_CODE_ENTRYPOINT").starts_with("sdk")
     }
 
+    /// Whether it tells of each tool call that it is over. Codex does so when the command has ended,
+    /// and a shell that it keeps open may not end at all.
+    pub(crate) fn tells_each_end(self) -> bool {
+        self != Self::Codex
+    }
+
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|client| client.name() == name)
     }
@@ -85,7 +93,7 @@ pub(crate) struct Payload {
 impl Payload {
     /// Clients that give no ids run one call at a time.
     pub(crate) fn call_id(&self) -> &str {
-        self.call.as_deref().unwrap_or("-")
+        self.call.as_deref().unwrap_or(UNNAMED)
     }
 }
 

@@ -311,6 +311,49 @@ fn a_shell_takes_back_lines_of_others_no_more_than_an_edit() {
     assert!(journal(&scratch).contains("f.txt"), "{}", journal(&scratch));
 }
 
+/// Codex tells no end of a command that outlasts its tool call, as a shell that it keeps open.
+#[test]
+fn what_a_shell_that_codex_keeps_open_changed_is_seen_when_the_turn_is_over() {
+    let scratch = with_files(&["held.txt", "later.txt"]);
+    let (bob, eve) = (bob(&scratch), scratch.session("eve"));
+    scratch.acts(&eve, &["claim", "held.txt", "later.txt"]).ok();
+    let stops = |agent: &Agent<'_>| {
+        agent.tells(json!({ "hook_event_name": "Stop", "stop_hook_active": false })).ok().out
+    };
+    assert_eq!(denied(&bob.shell("before", "bash")), None);
+    scratch.write("held.txt", "typed into that shell\n");
+    scratch.write("free.txt", "the same\n");
+    let said = stops(&bob);
+    assert!(said.contains("your command changed held.txt"), "{said}");
+    assert_eq!(breaches(&scratch), 1, "{}", journal(&scratch));
+    let claims = scratch.baton(&["claims"]).ok().out;
+    assert!(claims.contains("free.txt"), "{claims}");
+    // It goes on, and so does the look at it.
+    scratch.write("later.txt", "typed in the next turn\n");
+    let said = stops(&bob);
+    assert!(said.contains("your command changed later.txt"), "{said}");
+    // Where each end is told, a call without one was not allowed to begin.
+    assert_eq!(denied(&ann(&scratch).shell("before", "make")), None);
+    scratch.write("held.txt", "by somebody else\n");
+    assert!(!stops(&ann(&scratch)).contains("your command"), "{}", journal(&scratch));
+}
+
+#[test]
+fn what_its_own_command_changed_is_no_news_of_its_holder() {
+    let scratch = with_files(&["held.txt"]);
+    let (ann, eve) = (ann(&scratch), scratch.session("eve"));
+    scratch.acts(&eve, &["claim", "held.txt"]).ok();
+    ann.tool("after", "Read", &json!({ "file_path": ann.file("held.txt") }));
+    let said = runs(&ann, "python3 write.py held.txt", || scratch.write("held.txt", "around\n"));
+    assert!(said.out.contains("your command changed held.txt"), "{said:?}");
+    let prompt = || ann.tells(json!({ "hook_event_name": "UserPromptSubmit", "prompt": "on" }));
+    let said = prompt();
+    assert!(!said.out.contains("was changed by eve"), "it was not: {said:?}");
+    scratch.write("held.txt", "by eve\n");
+    let said = prompt();
+    assert!(said.out.contains("held.txt was changed by eve since you read it"), "{said:?}");
+}
+
 #[test]
 fn a_failed_test_is_laid_at_shell_edits_too_and_never_at_our_own_refusals() {
     let scratch = with_files(&["src/other.rs"]);

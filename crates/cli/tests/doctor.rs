@@ -107,13 +107,25 @@ fn a_restart_of_the_machine_shows() {
     assert!(said.out.contains("epoch 2 begins with the next"), "{said:?}");
 }
 
+/// What Codex 0.166.0 writes for the hooks of a team, before and after a tool.
+const BEFORE: &str = "sha256:6ae12000137901c5fdc0a27ff467f484cee8d17fd2ee61a6a488fec51a39d52e";
+const AFTER: &str = "sha256:28c957ca35714ac822890132ac8452b503ddf045192b2c06bf8ef0c987508d89";
+
 /// As a user does who types /hooks in Codex.
 fn trust_codex(scratch: &Scratch) {
+    approve(scratch, (BEFORE, AFTER), "");
+}
+
+/// Codex's own file with these marks, and more of what it keeps of a hook.
+fn approve(scratch: &Scratch, marks: (&str, &str), more: &str) {
     let config = scratch.path("home/.codex/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
     let hooks = scratch.root().canonicalize().unwrap().join(".codex/hooks.json");
-    let key = format!("{}:pre_tool_use:0:0", hooks.display());
-    let text = format!("[hooks.state.\"{key}\"]\ntrusted_hash = \"sha256:x\"\n");
+    let one = |event: &str, mark: &str| {
+        let key = format!("{}:{event}:0:0", hooks.display());
+        format!("[hooks.state.\"{key}\"]\ntrusted_hash = \"{mark}\"\n{more}")
+    };
+    let text = format!("{}{}", one("pre_tool_use", marks.0), one("post_tool_use", marks.1));
     std::fs::write(config, text).unwrap();
 }
 
@@ -230,12 +242,17 @@ fn lesson_12_hooks_that_codex_was_not_told_to_trust_are_a_problem() {
     let said = scratch.baton(&["doctor"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.contains("codex skips hooks that you have not approved"), "{said:?}");
-    let hooks = scratch.root().canonicalize().unwrap().join(".codex/hooks.json");
-    let state = format!(
-        "[hooks.state.\"{}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:x\"\n",
-        hooks.display()
-    );
-    std::fs::write(&config, state).unwrap();
+    // Of what changed since, of what is switched off and of half of it Codex says nothing either.
+    for (marks, more) in [
+        (("sha256:x", "sha256:x"), ""),
+        ((BEFORE, "sha256:x"), ""),
+        ((BEFORE, AFTER), "enabled = false\n"),
+    ] {
+        approve(&scratch, marks, more);
+        let said = scratch.baton(&["doctor"]);
+        assert!(said.code == 1 && said.out.contains("codex skips hooks"), "{marks:?}: {said:?}");
+    }
+    trust_codex(&scratch);
     let said = scratch.baton(&["doctor"]).ok();
     assert!(said.out.contains("and you let it run them"), "{said:?}");
     let file = ".codex/hooks.json";
@@ -246,5 +263,5 @@ fn lesson_12_hooks_that_codex_was_not_told_to_trust_are_a_problem() {
     scratch.write(".codex/config.toml", &format!("[features]\nhooks = false\n{settings}"));
     let (code, said) = hooks_after(&scratch, "codex", file, &text);
     assert!(code == 1 && said.contains("`features.hooks` is false"), "{said}");
-    assert_eq!(std::fs::read_to_string(&config).unwrap().matches("trusted_hash").count(), 1);
+    assert_eq!(std::fs::read_to_string(&config).unwrap().matches("trusted_hash").count(), 2);
 }

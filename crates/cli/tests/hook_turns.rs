@@ -221,6 +221,37 @@ fn a_failed_build_is_laid_at_the_door_of_whoever_is_in_the_middle_of_an_edit() {
     assert!(!said.out.contains("in the middle"), "it is left to judge by itself: {said:?}");
 }
 
+/// As Codex 0.166.0 does it: the response is what the command wrote, and its own record of the
+/// session has the exit code before the hook is called.
+#[test]
+fn codex_too_is_told_that_others_are_in_the_middle_of_edits() {
+    let scratch = Scratch::workspace();
+    scratch.write("src/theirs.rs", "fn a() {}\n");
+    committed(&scratch);
+    let bob = bob(&scratch);
+    let codex = Agent { scratch: &scratch, client: "codex", id: "cod" };
+    assert_eq!(denied(&bob.write("src/theirs.rs", "fn a() {")), None);
+    scratch.write("src/theirs.rs", "fn a() {");
+    let write = json!({ "file_path": bob.file("src/theirs.rs"), "content": "fn a() {" });
+    bob.tool("after", "write_file", &write);
+    let record = scratch.path("rollout.jsonl");
+    let ends = |code: i64| {
+        let item = json!({ "type": "CommandExecution", "id": "c1", "status": "failed",
+            "command": ["/bin/bash", "-lc", "make"], "aggregated_output": "", "exit_code": code });
+        let line = json!({ "type": "event_msg",
+            "payload": { "type": "item_completed", "item": item } });
+        std::fs::write(&record, format!("{line}\n")).unwrap();
+        codex.shell("before", "make");
+        codex.tells(json!({ "hook_event_name": "PostToolUse", "tool_name": "Bash",
+            "tool_input": { "command": "make" }, "tool_use_id": "c1", "tool_response": "",
+            "transcript_path": record }))
+    };
+    let said = ends(0);
+    assert!(!said.out.contains("in the middle"), "{said:?}");
+    let said = ends(2);
+    assert!(said.out.contains("in the middle of edits that are not yours: src/theirs.rs"));
+}
+
 #[test]
 fn lesson_16_a_deploy_by_hand_is_refused_at_the_shell() {
     let policy = "[deploy.prod]\nrun = [\"true\"]\nverify = [\"true\"]\n\

@@ -127,3 +127,23 @@ fn a_subagent_hears_of_its_sibling() {
     let said = tells("one", "PreToolUse", "Write", &edit);
     assert!(said.out.contains("(subagent two) wrote over shared.txt"), "{said:?}");
 }
+
+#[test]
+fn what_is_saved_already_is_not_saved_again_at_each_try() {
+    let scratch = with_file();
+    let (eve, bob) = (scratch.session("eve"), bob(&scratch));
+    scratch.acts(&eve, &["claim", "shared.txt"]).ok();
+    let saved = |text: &str| {
+        scratch.write("shared.txt", text);
+        for line in ["git reset --hard", "git checkout .", "git clean -fd"] {
+            assert!(denied(&bob.shell("before", line)).is_some(), "{line}");
+        }
+        let names = scratch.git(&["for-each-ref", "--format=%(refname)", "refs/baton/rescue/"]);
+        assert_eq!(names.lines().count(), 1, "{names}");
+        let kept = scratch.git(&["show", &format!("{}:shared.txt", names.trim())]);
+        assert_eq!(kept.trim_end(), text.trim_end());
+        scratch.git(&["rev-list", "--count", names.trim(), "^HEAD"]).trim().to_owned()
+    };
+    assert_eq!(saved("work of eve\n"), "1");
+    assert_eq!(saved("more of it\n"), "2", "what was saved before is kept");
+}

@@ -419,6 +419,35 @@ fn a_line_for_a_team_does_no_harm_without_baton() {
 }
 
 #[test]
+fn a_line_of_ones_own_does_no_harm_when_baton_is_gone() {
+    let scratch = Scratch::repository();
+    let program = scratch.path("its place/baton");
+    std::fs::create_dir(program.parent().unwrap()).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_baton"), &program).unwrap();
+    let mut init = std::process::Command::new(&program);
+    scratch.clean(&mut init);
+    init.current_dir(scratch.root());
+    init.args(["init", "--yes", "--personal", "--agents", "codex,gemini,cursor"]);
+    Said::from(init.output().unwrap()).ok();
+    std::fs::remove_file(&program).unwrap();
+    let lines = [
+        (".codex/hooks.json", "/hooks/PreToolUse/0/hooks/0/command"),
+        (".gemini/settings.json", "/hooks/BeforeTool/0/hooks/0/command"),
+        (".cursor/hooks.json", "/hooks/preToolUse/0/command"),
+    ];
+    for (file, place) in lines {
+        let settings: Value = serde_json::from_str(&read(&scratch, file)).unwrap();
+        let line = settings.pointer(place).and_then(Value::as_str).unwrap();
+        assert!(line.contains("its place/baton"), "{line}");
+        let mut command = std::process::Command::new("sh");
+        scratch.clean(&mut command);
+        command.current_dir(scratch.root()).args(["-c", line]);
+        let said = Said::from(command.output().unwrap()).ok();
+        assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""), "{line}");
+    }
+}
+
+#[test]
 fn a_repository_with_spaces_and_quotes_in_its_path() {
     let scratch = Scratch::repository();
     let odd = scratch.path("it's a \"repo\"");

@@ -49,6 +49,7 @@ mod traces;
 pub mod turn;
 mod whereabouts;
 
+pub use calls::UNNAMED;
 pub use own_tree::fitting;
 use traces::Trace;
 

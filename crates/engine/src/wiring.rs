@@ -7,6 +7,7 @@
 //! exactly what was put in; no client's trust is ever written.
 
 mod aider;
+mod approval;
 mod claude;
 mod clients;
 mod codex;

@@ -390,6 +390,9 @@ impl Door<'_> {
     /// No tool call of the agent's own runs now, whether or not its end was told; what came of
     /// those in the background is said, and what the session must be told.
     fn turn_over(&mut self, actor: &Actor) -> Result<(String, String), Failure> {
+        if !self.payload.client.tells_each_end() {
+            after::outlasts(self.workspace, actor);
+        }
         let compared = after::meanwhile(self.workspace, actor)?;
         after::rests(self.workspace, actor);
         callers::rests(&self.workspace.place, actor);

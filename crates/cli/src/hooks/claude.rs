@@ -1,11 +1,15 @@
 //! Claude Code and Codex, which took over its hooks.
 //!
 //! Owns their JSON. They differ in the answer: Codex takes an empty object for "nothing to say",
-//! knows no "ask", and shows its model no words before a tool.
+//! knows no "ask", and shows its model no words before a tool. And Codex says how a command ended
+//! in its own record alone.
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tool};
+use super::{
+    Answer, Client, Event, Payload, Said, Tool, folder, goes_on, limit, owned, text, tool,
+    transcript,
+};
 
 pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -17,7 +21,7 @@ pub(super) fn read(client: Client, payload: &Value) -> Option<Payload> {
         "PreToolUse" => Event::Before(tool(payload)),
         "PostToolUse" => match unlisted(payload) {
             Some(id) => Event::Unlisted { id },
-            None => Event::After { tool: tool(payload), failed: failed(payload) },
+            None => after(client, payload),
         },
         "PostToolUseFailure" => Event::After { tool: tool(payload), failed: true },
         "PreCompact" => Event::BeforeCompaction,
@@ -58,12 +62,22 @@ fn unlisted(payload: &Value) -> Option<String> {
     owned(input, &["taskId"]).filter(|_| deleted)
 }
 
-/// Codex tells a failed command by its exit code in the response.
-fn failed(payload: &Value) -> bool {
+fn after(client: Client, payload: &Value) -> Event {
+    let tool = tool(payload);
     let response = payload.get("tool_response");
     let code = response.and_then(|response| response.get("exit_code")?.as_i64());
     let wrong = response.and_then(|response| response.get("is_error")?.as_bool());
-    code.is_some_and(|code| code != 0) || wrong == Some(true)
+    let code = match (client, &tool) {
+        (Client::Codex, Tool::Shell(_)) => code.or_else(|| recorded(payload)),
+        _ => code,
+    };
+    Event::After { tool, failed: code.is_some_and(|code| code != 0) || wrong == Some(true) }
+}
+
+/// How a command of Codex ended: the response is nothing but what it wrote.
+fn recorded(payload: &Value) -> Option<i64> {
+    let call = text(payload, &["tool_use_id"])?;
+    transcript::exit_code(text(payload, &["transcript_path"])?.as_ref(), call)
 }
 
 pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {

@@ -149,6 +149,18 @@ impl Activity {
         lines.iter().enumerate().any(open)
     }
 
+    /// Calls of one's own whose end nobody told.
+    pub(super) fn unended(&self) -> Vec<String> {
+        let lines = self.lines();
+        let open = |(at, line): (usize, &Line)| match &line.deed {
+            Deed::Began(call) if Some(&line.who) == self.me.as_ref() => {
+                end_of(&lines, at).is_none().then(|| call.clone())
+            }
+            _ => None,
+        };
+        lines.iter().enumerate().filter_map(open).collect()
+    }
+
     /// Commands of one's own subagents whose end nobody told, and of which nothing was heard for
     /// long: who interrupts a subagent ends it without a word. One that does work goes on to act.
     pub(super) fn ends_of_silent_subagents(&self) {

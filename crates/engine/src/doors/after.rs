@@ -23,7 +23,7 @@ use super::calls::{self, Begun};
 use super::changes::{Changed, Sorted, Unseen, Window};
 use super::committed;
 use super::edit::{self, Change, Target, edit};
-use super::held::{Before, Looks};
+use super::held::{self, Before, Looks};
 use super::reach::{Reach, Says};
 use super::{overwriting, reads, whereabouts};
 use crate::checking;
@@ -224,6 +224,15 @@ fn reach(workspace: &Workspace, me: &Who, ran: Option<(Ran<'_>, &Path)>, before:
     reach
 }
 
+/// The turn is over, and calls whose end nobody told are not: what they run is looked after as
+/// what is in the background. For clients that tell an end only when it comes.
+pub fn outlasts(workspace: &Workspace, actor: &Actor) {
+    let activity = workspace.activity(actor);
+    let open = activity.unended();
+    open.iter().for_each(|call| activity.begins(call, true));
+    held::go_on(workspace, actor, &open);
+}
+
 /// Compares what runs in the background, if anything does.
 pub fn meanwhile(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, Failure> {
     let mut compared = Compared::default();
@@ -350,6 +359,7 @@ fn settle(
             Breached { held, unsure, copy: copy.map(|path| path.display().to_string()) }
         }));
     }
+    reads::told(workspace, actor, &sorted.foreign);
     for path in sorted.lost {
         let Some(state) = before.files.get(&path) else { continue };
         let Some(left) = state.left.clone() else { continue };

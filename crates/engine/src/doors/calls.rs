@@ -17,6 +17,9 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 /// The last calls of an agent, which may still run.
 const RECENT_MAX: usize = 32;
 
+/// What stands for the id of a call where a client gives none, for all of them.
+pub const UNNAMED: &str = "-";
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Begun {
     pub(super) call: String,
@@ -31,7 +34,7 @@ pub(super) struct Begun {
     pub(super) writes: bool,
     /// It may write anywhere.
     pub(super) compared: bool,
-    /// The line, where it goes on when its call is over: nobody tells it again.
+    /// The line, where it may go on when its call is over: nobody tells it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<String>,
 }

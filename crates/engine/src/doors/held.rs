@@ -113,6 +113,13 @@ pub(super) fn look(workspace: &mut Workspace, actor: &Actor, call: &str, behind:
     }
 }
 
+/// What these calls run goes on when they are over.
+pub(super) fn go_on(workspace: &Workspace, actor: &Actor, calls: &[String]) {
+    let Some(looks) = Looks::here(workspace, actor) else { return };
+    let of = |call: &String| looks.newest(false).find(|one| one.call == *call);
+    calls.iter().filter_map(of).for_each(|seen| looks.write(&seen, true));
+}
+
 /// The looks of one agent at one tree, as they were written down until now. Each is a line: who,
 /// the tree, whether the command goes on behind its call, and the rest, which is read when needed.
 #[derive(Debug)]

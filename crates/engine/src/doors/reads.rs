@@ -218,6 +218,17 @@ pub(crate) fn paths(workspace: &Workspace, actor: &Actor) -> Vec<String> {
     paths.into_iter().map(str::to_owned).collect()
 }
 
+/// The session was told why these are as they are now: that is no news.
+pub(super) fn told(workspace: &Workspace, actor: &Actor, resources: &[Resource]) {
+    let Some(session) = &actor.session else { return };
+    let told = Trace::of_session(&workspace.place, session, "told");
+    for one in resources {
+        if let Some(Marked { mark, .. }) = marked(&workspace.place.root, one) {
+            told.add(&format!("{mark} {one}"));
+        }
+    }
+}
+
 /// Files that are not as the session read them and of which it was not told yet.
 pub(super) fn news(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Stale>, Failure> {
     let Some(session) = actor.session.clone() else {

@@ -16,7 +16,7 @@ use baton_core::shell::danger::{self, Danger, Verb};
 use baton_core::shell::{self, Deeds};
 
 use super::activity::Who;
-use super::calls::{self, Begun};
+use super::calls::{self, Begun, UNNAMED};
 use super::edit;
 use super::held;
 pub use super::sweeping::Saved;
@@ -111,17 +111,18 @@ fn judge(
     let aims = targets::aims(&workspace.place, cwd, &mut deeds);
     let named = !aims.files.is_empty() || !aims.wide.is_empty();
     let behind = behind || deeds.background;
+    let (writes, named_call) = (aims.compared || named, call != UNNAMED);
     let begun = Begun {
         call: call.to_owned(),
         cwd: cwd.to_owned(),
         root: workspace.place.root.clone(),
-        others: match aims.compared || named {
+        others: match writes {
             true => whereabouts::other_trees(&workspace.place, cwd, &deeds),
             false => Vec::new(),
         },
-        writes: aims.compared || named,
+        writes,
         compared: aims.compared,
-        line: behind.then(|| line.to_owned()),
+        line: (behind || named_call && writes).then(|| line.to_owned()),
     };
     // Before anything can go wrong: what was not judged is compared all the same.
     begins(workspace, actor, &begun, behind);

@@ -70,12 +70,44 @@ impl Git {
                         self.resolve(&format!("{}^{{commit}}", save.rescue.reference))?;
                 }
                 match saves.iter().any(|save| save.earlier.is_some()) {
-                    true => self.import(head.as_ref(), &saves),
+                    true => self.rescue_again(head.as_ref(), saves),
                     false => Err(error),
                 }
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// On top of earlier rescues, where these do not have it all: whoever is in the way is asked
+    /// about at each try, and every try would leave one more commit of the same.
+    fn rescue_again(&self, head: Option<&Oid>, saves: Vec<Save<'_>>) -> Result<Vec<Oid>, Error> {
+        let mut known = Vec::with_capacity(saves.len());
+        let mut anew = Vec::new();
+        for save in saves {
+            let earlier = save.earlier.clone().filter(|earlier| self.has(earlier, &save));
+            if earlier.is_none() {
+                anew.push(save);
+            }
+            known.push(earlier);
+        }
+        let saved = if anew.is_empty() { Vec::new() } else { self.import(head, &anew)? };
+        let mut saved = saved.into_iter();
+        Ok(known.into_iter().filter_map(|earlier| earlier.or_else(|| saved.next())).collect())
+    }
+
+    /// Are all the files in this commit as they are now? What cannot be told is saved once more.
+    fn has(&self, commit: &Oid, save: &Save<'_>) -> bool {
+        if save.rescue.changed.iter().any(|one| one.hides_staged) {
+            return false;
+        }
+        let names = save.files.iter().map(|(path, _)| format!("{commit}:{path}"));
+        let Ok(there) = self.objects_named(&names.collect::<Vec<_>>()) else { return false };
+        let blobs: BTreeSet<Oid> = there.iter().flatten().cloned().collect();
+        let Ok(contents) = self.contents(&blobs, RESCUE_BYTES_MAX) else { return false };
+        save.files.iter().zip(there).all(|((_, file), oid)| {
+            let content = oid.and_then(|oid| contents.get(&oid));
+            content == file.as_ref().map(|(_, content)| content)
+        })
     }
 
     /// Which of these texts the last commit does not have.

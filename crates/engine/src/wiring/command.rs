@@ -1,8 +1,9 @@
 //! How clients start Baton, and how such a line is known again.
 //!
-//! Owns the two forms. In a file that a team shares, Baton is found by PATH, and where it is not
-//! installed the line ends with 0 and says nothing: Gemini would block every edit on a missing
-//! script. In a file of one's own, the line names this very program. Knows nothing of files.
+//! Owns the two forms. In a file that a team shares, Baton is found by PATH; in a file of one's own,
+//! the line names this very program. Where that is not installed, or not any more, the line ends
+//! with 0 and says nothing: Gemini would block every edit on a missing script. Knows nothing of
+//! files.
 
 use std::path::Path;
 
@@ -39,16 +40,15 @@ impl Program<'_> {
     pub(super) fn line(&self, client: &str, event: &str) -> String {
         let program = quoted(self.name());
         let there = format!("command -v {program} >/dev/null 2>&1");
-        match (event, self.mode) {
-            ("WorktreeCreate", _) => format!(
+        match event {
+            "WorktreeCreate" => format!(
                 "in=$(cat); if {there}; then out=$(printf %s \"$in\" | {program} hook {client}) || \
                  exit; case $out in /*) printf '%s\\n' \"$out\"; exit;; esac; fi; {MAKE_TREE}"
             ),
-            (_, Mode::Personal) => format!("{program} hook {client}"),
-            ("WorktreeRemove", Mode::Team) => {
+            "WorktreeRemove" => {
                 format!("{there} || {{ {REMOVE_TREE}; exit; }}; exec {program} hook {client}")
             }
-            (_, Mode::Team) => format!("{there} || exit 0; exec {program} hook {client}"),
+            _ => format!("{there} || exit 0; exec {program} hook {client}"),
         }
     }
 }
@@ -75,21 +75,20 @@ pub(super) fn is_hook(line: &str, arguments: Option<&[String]>, client: &str) ->
     })
 }
 
-/// Whether such a line does nothing but call Baton, in one of the two forms.
+/// Whether such a line does nothing but call Baton: in one of the two forms, or by its name alone.
 pub(super) fn is_plain(line: &str, client: &str, event: &str) -> bool {
     if event.starts_with("Worktree") {
         // These stand in for git; nothing is judged there.
         return true;
     }
-    let team = Program { mode: Mode::Team, path: "" };
-    let own = line.strip_suffix(&format!(" hook {client}")).is_some_and(|program| {
-        let bare = match program.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-            Some(inner) => inner.replace("'\\''", "'"),
-            None => program.to_owned(),
-        };
-        quoted(&bare) == program
-    });
-    own || line == team.line(client, event)
+    let Some(before) = line.strip_suffix(&format!(" hook {client}")) else { return false };
+    let program = before.rsplit_once("; exec ").map_or(before, |(_, program)| program);
+    let bare = match program.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        Some(inner) => inner.replace("'\\''", "'"),
+        None => program.to_owned(),
+    };
+    let ours = Program { mode: Mode::Personal, path: &bare };
+    quoted(&bare) == program && (program == before || line == ours.line(client, event))
 }
 
 /// Whose a server with these words is.

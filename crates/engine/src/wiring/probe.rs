@@ -4,14 +4,14 @@
 //! the payload read, the store opened, and a mark left that is looked for here. And what a client
 //! says of trust in its own files, which are only read. A probe acts for nobody, judges nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::command::Program;
 use super::json::Line;
-use super::{Client, Ground, Mode};
+use super::{Client, Ground, Mode, approval};
 use crate::doors;
 use crate::errand;
 use crate::place::Place;
@@ -98,7 +98,7 @@ fn judged(place: &Place, mark: &str, saw: &str) -> Firing {
 pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
     let Some(home) = &ground.home else { return Trust::Unknown };
     let said = match client {
-        Client::Codex => codex(&ground.root, home),
+        Client::Codex => approval::given(&ground.root, home),
         Client::Claude => claude(&ground.root, home),
         _ => None,
     };
@@ -107,24 +107,6 @@ pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
         Some(false) => Trust::Missing,
         None => Trust::Unknown,
     }
-}
-
-/// Codex writes down the hash of every hook that its user approved, by the file it stands in.
-fn codex(root: &Path, home: &Path) -> Option<bool> {
-    let folder = std::env::var_os("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
-    // Where there is no such file, nothing was ever approved.
-    let text = match std::fs::read_to_string(folder.join("config.toml")) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        text => text.ok()?,
-    };
-    let document: toml_edit::DocumentMut = text.parse().ok()?;
-    let wanted = format!("{}:pre_tool_use:", root.join(".codex/hooks.json").display());
-    let states = document.get("hooks").and_then(|hooks| hooks.get("state"));
-    let states = states.and_then(|states| states.as_table_like());
-    let approved = |(key, value): (&str, &toml_edit::Item)| {
-        key.starts_with(&wanted) && value.get("trusted_hash").is_some()
-    };
-    Some(states.is_some_and(|states| states.iter().any(approved)))
 }
 
 /// Claude asks once for each folder, and until then runs no hook of it.

@@ -129,7 +129,8 @@ fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
             )
         }
         Lack::Trust if doors.client == Client::Codex => (
-            "codex skips hooks that you have not approved, and says nothing".to_owned(),
+            "codex skips hooks that you have not approved as they are now, and says nothing"
+                .to_owned(),
             "start codex here, type /hooks, and approve Baton's".to_owned(),
         ),
         Lack::Trust => (
