@@ -91,6 +91,8 @@ mod rules;
 #[cfg(test)]
 mod sandbox;
 #[cfg(test)]
+mod sandbox_calls;
+#[cfg(test)]
 mod sandbox_parts;
 #[cfg(test)]
 mod serial;

@@ -6,6 +6,7 @@
 //! only for the named paths. Invariant: nothing here writes into the shared tree, its index, its
 //! references or its stash.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -21,6 +22,7 @@ use super::{Candidate, refuse};
 use crate::failure::Failure;
 use crate::git::{Entry, Git, Oid, Own};
 use crate::place::{GitDirs, STORE_IN_GIT};
+use crate::sandbox;
 use crate::wiring::git_hooks;
 
 /// How long one hook may take.
@@ -200,8 +202,14 @@ impl Checkout {
 
     /// Nothing when it went well; else its exit code and the end of what it said.
     fn run(&self, name: &str, hook: &Path, arguments: &[&str]) -> Option<(Option<i32>, String)> {
-        let mut command = Command::new(hook);
-        command.args(arguments).current_dir(&self.folder);
+        let words: Vec<&OsStr> =
+            std::iter::once(hook.as_os_str()).chain(arguments.iter().map(OsStr::new)).collect();
+        let mut command = sandbox::held(&words).unwrap_or_else(|| {
+            let mut command = Command::new(hook);
+            command.args(arguments);
+            command
+        });
+        command.current_dir(&self.folder);
         for (variable, _) in std::env::vars_os() {
             let text = variable.to_string_lossy();
             let identity = text.starts_with("GIT_AUTHOR_") || text.starts_with("GIT_COMMITTER_");
