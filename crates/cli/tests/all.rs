@@ -81,6 +81,8 @@ mod person;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod priming;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod reviews;
