@@ -81,6 +81,8 @@ mod person;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod priming;
+#[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod reviews;
@@ -90,6 +92,8 @@ mod roles;
 mod rules;
 #[cfg(test)]
 mod sandbox;
+#[cfg(test)]
+mod sandbox_calls;
 #[cfg(test)]
 mod sandbox_parts;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use crate::harness::{Said, Scratch};
+use crate::landing;
 
 /// A workspace whose repository knows who commits, with everything committed.
 fn workspace() -> Scratch {
@@ -245,6 +246,23 @@ fn a_hook_that_stashes_and_checks_out_everything_harms_nobody() {
     assert_eq!(scratch.git(&["stash", "list"]).lines().count(), 1);
     assert_eq!(at_head(&scratch, "src/a.rs"), "fn a() { 1 }\n");
     assert_eq!(scratch.git(&["status", "--porcelain"]), " M README.md\n");
+}
+
+#[test]
+fn to_a_hook_a_diverted_commit_begins_where_the_target_is() {
+    let scratch = landing::workspace(landing::CHECKED);
+    let out = scratch.path("seen");
+    let look = format!("(git rev-parse HEAD; git diff --cached --name-only HEAD) > {out:?}");
+    hook(&scratch, "pre-commit", &look);
+    let ann = scratch.session("ann");
+    scratch.write("src/b.rs", "fn b() {}\n");
+    scratch.acts(&ann, &["claim", "src/b.rs"]).ok();
+    let said = scratch.acts(&ann, &["commit", "src/b.rs", "-m", "b"]).ok();
+    assert!(said.out.contains("the target is guarded"), "{said:?}");
+    assert!(!said.out.contains("though a hook changed it"), "{said:?}");
+    let head = scratch.git(&["rev-parse", "HEAD"]);
+    let seen = std::fs::read_to_string(out).unwrap();
+    assert_eq!(seen, format!("{}\nsrc/b.rs\n", head.trim()));
 }
 
 #[test]

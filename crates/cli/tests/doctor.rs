@@ -265,3 +265,20 @@ fn lesson_12_hooks_that_codex_was_not_told_to_trust_are_a_problem() {
     assert!(code == 1 && said.contains("`features.hooks` is false"), "{said}");
     assert_eq!(std::fs::read_to_string(&config).unwrap().matches("trusted_hash").count(), 2);
 }
+
+#[test]
+fn without_its_store_no_door_is_blamed() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let mut command = scratch.command(&["doctor", "--json"]);
+    let said =
+        Said::from(command.env("BATON_STORE", "postgres://x@127.0.0.1:1/x").output().unwrap());
+    let report = said.json();
+    assert_eq!(check(&report, "store")["state"], "problem", "{report}");
+    for door in ["claude hooks", "git door"] {
+        let line = check(&report, door);
+        assert_eq!(line["state"], "problem", "{report}");
+        assert!(line["detail"].as_str().unwrap().contains("cannot use its store"), "{line}");
+        assert!(line["next"].as_str().unwrap().contains("store right first"), "{line}");
+    }
+}

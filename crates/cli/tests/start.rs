@@ -170,8 +170,11 @@ fn without_a_word_the_tree_is_new_only_where_others_are_at_work() {
     scratch.session("ann");
     let said = start(&scratch, &["gemini"]);
     assert!(said.out.contains("repo.trees/"), "{said:?}");
-    let said = start(&scratch, &["gemini", "--tree", "here"]);
-    assert_eq!(said.out.trim(), scratch.root().canonicalize().unwrap().to_str().unwrap());
+    let here = scratch.root().canonicalize().unwrap();
+    for words in [&["gemini", "--tree", "here"][..], &["gemini", "--role", "review"]] {
+        let said = start(&scratch, words);
+        assert_eq!(said.out.trim(), here.to_str().unwrap(), "{words:?}: {said:?}");
+    }
 }
 
 #[test]

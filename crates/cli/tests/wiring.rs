@@ -214,7 +214,10 @@ fn a_broken_file_is_left_and_the_rest_goes_on() {
     let doctor = scratch.baton(&["doctor", "--json"]);
     assert_eq!(doctor.code, 1, "{doctor:?}");
     assert!(doctor.out.contains("settings.json cannot be used: not JSON"), "{doctor:?}");
-    remove(&scratch);
+    let said = remove(&scratch);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(!said.err.contains("guarded") && said.err.contains("whatever Baton"), "{said:?}");
+    assert!(said.err.contains("right, then baton init --remove\n"), "{said:?}");
     for (file, text, _) in broken {
         assert_eq!(std::fs::read(scratch.root().join(file)).unwrap(), text, "{file} untouched");
     }

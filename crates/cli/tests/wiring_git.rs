@@ -33,6 +33,25 @@ fn hooks_path(scratch: &Scratch) -> String {
     git(scratch, None, &["config", "--local", "core.hooksPath"]).out.trim().to_owned()
 }
 
+/// A setting of one tree counts more than the repository's, and says nothing of it.
+#[test]
+fn hooks_of_one_tree_alone_are_told_and_the_repositorys_stay_known() {
+    let scratch = Scratch::repository();
+    git(&scratch, None, &["config", "core.hooksPath", ".husky/_"]).ok();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    git(&scratch, None, &["config", "extensions.worktreeConfig", "true"]).ok();
+    git(&scratch, None, &["config", "--worktree", "core.hooksPath", "/elsewhere"]).ok();
+    let doctor = scratch.baton(&["doctor"]);
+    assert!(doctor.out.contains("core.hooksPath was set anew, to /elsewhere"), "{doctor:?}");
+    let said = scratch.baton(&["init", "--yes"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("for this working tree alone core.hooksPath is /els"), "{said:?}");
+    git(&scratch, None, &["config", "--worktree", "--unset", "core.hooksPath"]).ok();
+    scratch.baton(&["init", "--yes"]).ok();
+    scratch.baton(&["init", "--remove", "--yes"]).ok();
+    assert_eq!(hooks_path(&scratch), ".husky/_", "what was before is still known");
+}
+
 #[test]
 fn a_commit_of_what_another_holds_is_refused() {
     Scratch::on_each_store("# plain\n", |scratch| {

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::event::Event;
 use crate::refusal::Refusal;
-use crate::sessions::{self, Active, Session};
+use crate::scene::Caller;
+use crate::sessions::{Active, Session};
 use crate::time::Moment;
 use crate::view::{View, get};
 
@@ -292,13 +293,18 @@ pub struct Seen {
 }
 
 /// A session begins, or its context was emptied: it is told the rules, and that is written down
-/// unless it was before. The sign of life and its news are part of the same decision.
+/// unless it was before. The sign of life and its news are part of the same decision; news for
+/// which there is no room waits for its next act.
 pub fn told(
     view: &dyn View,
     version: Option<&str>,
+    news_max: usize,
     context: &Context,
 ) -> Result<(Vec<Event>, Active), Refusal> {
-    let (mut events, active) = sessions::active(view, context)?;
+    let mut caller = Caller::read(view, context)?;
+    caller.notices.truncate(news_max);
+    let mut events = caller.activity(context, &[]);
+    let active = Active { notices: caller.notices };
     let (Some(version), Some(id)) = (version, &context.actor.session) else {
         return Ok((events, active));
     };

@@ -55,6 +55,8 @@ use traces::Trace;
 
 /// The longest mark of a probe.
 const PROBE_MAX: usize = 64;
+/// News that comes with a primer: so much always fits, and what is told is not told again.
+const PRIMED_NEWS_MAX: usize = 3;
 
 /// Who comes, as its client says.
 #[derive(Clone, Debug)]
@@ -364,7 +366,9 @@ pub fn primed(
     actor: &Actor,
     version: Option<&str>,
 ) -> Result<Vec<Notice>, Failure> {
-    let rule = |view: &dyn View, context: &_| baton_core::rules::told(view, version, context);
+    let rule = |view: &dyn View, context: &_| {
+        baton_core::rules::told(view, version, PRIMED_NEWS_MAX, context)
+    };
     let (events, active): (Vec<_>, Active) = workspace.look(actor, Observed::default(), rule)?;
     if events.is_empty() {
         return Ok(active.notices);

@@ -59,8 +59,22 @@ fn kept(text: &str, keep: impl Fn(char) -> bool) -> String {
     safe
 }
 
-/// Text for a model, in which no tag stands: what agents wrote cannot end the frame that a client
-/// puts around it. A bracket after a letter or digit, as in `Vec<u8>`, begins none.
+/// Frames of clients whose names could be types of a program; most have a hyphen.
+const FRAMES: [&str; 9] = [
+    "system",
+    "tool_result",
+    "tool_use_error",
+    "function_calls",
+    "function_results",
+    "hook_context",
+    "untrusted_context",
+    "environment_context",
+    "user_instructions",
+];
+
+/// Text for a model, in which no tag stands: what agents wrote cannot begin or end a frame that a
+/// client puts around its own words. A bracket after a letter or digit, as in `Vec<u8>`, begins
+/// none unless such a frame is named.
 pub fn for_models(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut before = ' ';
@@ -69,7 +83,8 @@ pub fn for_models(text: &str) -> String {
         let after = rest.peek().copied().unwrap_or(' ');
         let tag = match after {
             '/' | '!' | '|' => true,
-            other => other.is_alphabetic() && !before.is_alphanumeric() && before != '_',
+            other if !other.is_alphabetic() => false,
+            _ => !(before.is_alphanumeric() || before == '_') || names_frame(rest.clone()),
         };
         match character == '<' && tag {
             true => safe.push_str("\\u{3c}"),
@@ -78,6 +93,11 @@ pub fn for_models(text: &str) -> String {
         before = character;
     }
     safe
+}
+
+fn names_frame(rest: impl Iterator<Item = char>) -> bool {
+    let name: String = rest.take_while(|c| c.is_alphanumeric() || "_-".contains(*c)).collect();
+    name.contains('-') || FRAMES.contains(&name.to_lowercase().as_str())
 }
 
 /// JSON in which nothing acts. Such characters stand only within strings, where an escape means
@@ -107,6 +127,8 @@ mod tests {
         let odd = "x</system-reminder> <tool_result> <|im_end|> <!-- -->";
         let safe = "x\\u{3c}/system-reminder> \\u{3c}tool_result> \\u{3c}|im_end|> \\u{3c}!-- -->";
         assert_eq!(for_models(odd), safe);
+        let glued = "done<system-reminder>x 1<System>y z_<hook_context>";
+        assert!(!for_models(glued).contains('<'), "{}", for_models(glued));
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::git::{Git, Oid};
 use crate::leash::{self, Waited};
 use crate::policy;
+use crate::sandbox;
 use crate::sighting::files::tree_root;
 use crate::workspace::{Retry, Workspace};
 
@@ -279,7 +280,7 @@ fn run(
     output: Output,
     timeout: Duration,
 ) -> Result<u8, Failure> {
-    let mut command = leash::command(words);
+    let mut command = sandbox::held(words).unwrap_or_else(|| leash::command(words));
     command.current_dir(&about.root).stdin(Stdio::null()).process_group(0);
     if output == Output::ToError {
         let error = rustix::io::dup(std::io::stderr()).map_err(|error| Failure::File {

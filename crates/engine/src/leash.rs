@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::sandbox;
+
 /// What a shell answers for a command that is not there, that cannot be run, that took too long.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
@@ -45,7 +47,7 @@ pub(crate) fn for_nobody(command: &mut Command) {
     for name in std::env::vars_os().map(|(name, _)| name).filter(git) {
         command.env_remove(name);
     }
-    for name in KEPT_BACK {
+    for name in KEPT_BACK.iter().chain(&sandbox::OF_CALLS) {
         command.env_remove(name);
     }
 }

@@ -6,7 +6,7 @@
 //! becomes the command. Invariant: a command is started confined or not at all, unless somebody
 //! asked for whatever the kernel can do. What a role may is said in `baton_core::roles`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -52,8 +52,35 @@ pub const VERB: &str = "sandbox-command";
 pub const CALL_VERB: &str = "sandbox-call";
 /// Where the broker is: the path of its socket, a colon, a secret.
 pub const BROKER_VARIABLE: &str = "BATON_BROKER";
+/// The line to the broker that a command inherits: its descriptor, a colon, the socket's inode.
+pub const LINE_VARIABLE: &str = "BATON_BROKER_LINE";
 /// Set for calls that the broker makes: they act as its session, whatever they say of themselves.
 pub const BOUND_VARIABLE: &str = "BATON_BOUND";
+
+/// Set for calls that may run what the caller names or the tree has (checks, hooks): how that is
+/// held, which is as the sandbox's own command is.
+const HELD_VARIABLE: &str = "BATON_HELD";
+/// What only calls of the broker have, and nothing that they start.
+pub(crate) const OF_CALLS: [&str; 2] = [BOUND_VARIABLE, HELD_VARIABLE];
+
+/// A command held as the sandbox's own is, where this process is a call from inside one.
+pub(crate) fn held<Word: AsRef<OsStr>>(words: &[Word]) -> Option<Command> {
+    let text = std::env::var(HELD_VARIABLE).ok()?;
+    // What cannot be read holds everything.
+    let spec = serde_json::from_str(&text).unwrap_or(Spec {
+        writable: Vec::new(),
+        net: Net::None,
+        best_effort: false,
+        runner: 0,
+    });
+    let spec = Spec { runner: std::process::id(), ..spec };
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(VERB).arg(serde_json::to_string(&spec).unwrap_or_default()).arg("--").args(words);
+    for name in OF_CALLS {
+        command.env_remove(name);
+    }
+    Some(command)
+}
 
 /// Whether it is a sandbox, ours or a client's, that keeps a store from being written: by its own
 /// rights the file could be.
@@ -214,7 +241,10 @@ impl Sandbox {
         let mut writable = wanted.limits.writable.clone();
         writable.push(private.temporary());
         let guard = Arc::new(guard::Guard::of(place));
+        let runner = std::process::id();
+        let spec = Spec { writable, net: wanted.net, best_effort: wanted.best_effort, runner };
         let bound = broker::Bound {
+            held: spec.clone(),
             credential: wanted.credential.to_owned(),
             root: place.root.clone(),
             repository: folders::whole_repository(place, &private.temporary()),
@@ -224,8 +254,6 @@ impl Sandbox {
             judge: wanted.judge,
         };
         let broker = broker::Broker::open(&private.socket(), bound)?;
-        let runner = std::process::id();
-        let spec = Spec { writable, net: wanted.net, best_effort: wanted.best_effort, runner };
         let session = wanted.credential.split('.').next().unwrap_or_default().to_owned();
         Ok(Self { private, broker, guard, limits: wanted.limits, spec, session })
     }
@@ -237,7 +265,7 @@ impl Sandbox {
         let not_text = || Error::NotText { path: odd.cloned().unwrap_or_default() };
         let mut command = Command::new("/proc/self/exe");
         command.arg(VERB).arg(spec.map_err(|_| not_text())?).arg("--").args(words);
-        for name in ["BATON_PERSON_TOKEN_FILE", "BATON_AGENT", BOUND_VARIABLE] {
+        for name in ["BATON_PERSON_TOKEN_FILE", "BATON_AGENT", BOUND_VARIABLE, LINE_VARIABLE] {
             command.env_remove(name);
         }
         command.env("TMPDIR", self.private.temporary()).env(BROKER_VARIABLE, self.broker.address());
@@ -275,7 +303,10 @@ pub fn confine(spec: &str) -> Result<(Spec, bool), Failure> {
 /// what a shell would answer.
 #[must_use]
 pub fn become_command(spec: &Spec, words: &[OsString]) -> (u8, Option<std::io::Error>) {
-    crate::once::child::become_tied(spec.runner, Signal::TERM, words)
+    // Kept until the process is another: so it stays open there.
+    let line = caller::keep_line();
+    let said = line.as_ref().map(|(_, text)| (LINE_VARIABLE, text.as_str()));
+    crate::once::child::become_tied_with(spec.runner, Signal::TERM, words, said)
 }
 
 /// A call for somebody inside: without the terminal, so that it is nobody's word but the

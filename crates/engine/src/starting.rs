@@ -11,10 +11,11 @@ use baton_core::claims::letting_go::{self, Target, Which};
 use baton_core::context::{Actor, Observed};
 use baton_core::handoff::To;
 use baton_core::handoffs::find;
-use baton_core::id::TaskId;
+use baton_core::id::{SessionId, TaskId};
 use baton_core::launches;
 use baton_core::pattern::Kind;
 use baton_core::resource::Resource;
+use baton_core::roles::writing::Writes;
 use baton_core::sessions::{BY_LIFE, GRACE, Session};
 use baton_core::task::Task;
 use baton_core::time::{Moment, Span};
@@ -119,6 +120,17 @@ pub fn others_at_work(workspace: &mut Workspace) -> Result<bool, Failure> {
     Ok(seats.iter().any(|seat| seat.tree == tree && !seat.person && seat.state == SeatState::Live))
 }
 
+/// Whether it would be in others' way here: not if its role writes nothing of a tree.
+fn wants_own_tree(workspace: &mut Workspace, wish: &Wish<'_>) -> Result<bool, Failure> {
+    if let Some(role) = wish.role {
+        let writes = Writes::of(&policy::roles(workspace)?, role, &SessionId(String::new()));
+        if writes.is_some_and(|writes| writes.is_nothing() || writes.is_own_folder()) {
+            return Ok(false);
+        }
+    }
+    others_at_work(workspace)
+}
+
 /// Begins everything that comes before the client, or nothing.
 pub fn begin(
     mut workspace: Workspace,
@@ -129,9 +141,11 @@ pub fn begin(
     if let Some(begun) = begin_again(&mut workspace, cwd, wish)? {
         return Ok(begun);
     }
-    let others = others_at_work(&mut workspace)?;
-    let git = workspace.place.git.is_some();
-    let tree = wish.tree.unwrap_or(if others && git { Tree::New } else { Tree::Here });
+    let tree = match wish.tree {
+        Some(tree) => tree,
+        None if workspace.place.git.is_some() && wants_own_tree(&mut workspace, wish)? => Tree::New,
+        None => Tree::Here,
+    };
     let (credentials, actor) = session(&mut workspace, wish)?;
     let made = match tree {
         Tree::Here => None,

@@ -21,12 +21,14 @@ use serde::Serialize;
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints};
 use crate::render::{Paint, counted, paint, shown};
-use crate::words::Problem;
+use crate::words::{Problem, word};
 
 /// A log above this should have been emptied long ago (see the store's checkpoints).
 const LOG_BYTES_WARN: u64 = 32 * 1024 * 1024;
 /// Below this it is time to make room.
 const FREE_BYTES_WARN: u64 = 1024 * 1024 * 1024;
+/// Below this hardly anything can be written at all.
+const FREE_BYTES_NEEDED: u64 = 64 * 1024;
 /// The store's clock may be ahead of the wall clock by this without a word.
 const CLOCK_AHEAD_WARN: Span = Span::seconds(300);
 
@@ -98,12 +100,12 @@ fn judge(health: Health) -> Report {
         Ok(found) => workspace(&mut report, found),
     }
     if let Some(path) = health.exposed_settings {
-        let path = shown(&path.display().to_string());
+        let path = path.display().to_string();
         report.tell(
             "settings",
             State::Warning,
-            format!("{path} holds a password and other users can read it"),
-            &format!("chmod 600 {path}"),
+            format!("{} holds a password and other users can read it", shown(&path)),
+            &format!("chmod 600 {}", word(&path)),
         );
     }
     machine(&mut report, &health.machine);
@@ -132,6 +134,9 @@ fn workspace(report: &mut Report, found: Found) {
         }
         exposure(report, &found);
     }
+    // A probe leaves its mark beside the store.
+    let room = found.free_bytes.is_none_or(|free| free > FREE_BYTES_NEEDED);
+    let marks = found.store.is_ok() && room;
     match found.store {
         Err(failure) => report.failed("store", failure),
         Ok(opened) => store(report, opened),
@@ -160,7 +165,7 @@ fn workspace(report: &mut Report, found: Found) {
     }
     match found.wiring {
         Err(failure) => report.failed("wiring", failure),
-        Ok(found) => doors::judge(report, &found),
+        Ok(found) => doors::judge(report, &found, marks),
     }
 }
 
@@ -168,12 +173,12 @@ fn exposure(report: &mut Report, found: &Found) {
     match found.exposed.first() {
         None => report.ok("privacy", "only you can read the store"),
         Some((path, mode)) => {
-            let path = shown(&path.display().to_string());
+            let path = path.display().to_string();
             report.tell(
                 "privacy",
                 State::Warning,
-                format!("other users can reach the store: {path} has mode {mode:o}"),
-                &format!("chmod 700 {path}"),
+                format!("other users can reach the store: {} has mode {mode:o}", shown(&path)),
+                &format!("chmod 700 {}", word(&path)),
             );
         }
     }

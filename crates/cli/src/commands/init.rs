@@ -137,7 +137,7 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
     let (mut done, refused) = set_up(common, wanted, plan, &mut workspace, made)?;
     let wired = wires.apply(&ground)?;
     wiring::note(&mut done, &ground, &wires, wired);
-    let broken = wiring::problem(&done.wiring);
+    let broken = wiring::problem(&done.wiring, false);
     if let (Some(retry), None, None) = (&retry, &refused, &broken) {
         remember(&mut workspace, retry, &done)?;
     }

@@ -1,12 +1,13 @@
 //! `baton prime`: everything an agent must know to begin, in few words.
 //!
 //! Owns the order of what is said and of what is cut. The last section is cut first, line by line
-//! from its end, and says which command shows the rest; who you are, your work and the next step
-//! are never cut.
+//! from its end, and says which command shows the rest. Who you are, the first lines of your work
+//! and the news stay, and are shortened only by texts in scripts that cost a model much.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use baton_core::handoff::Handoff;
 use baton_core::resource::Resource;
 use baton_core::rules::{FILE, Rule};
 use baton_engine::escape::for_models;
@@ -19,10 +20,15 @@ use crate::desk::{Desk, Outcome};
 use crate::hooks::words::told;
 use crate::render::{self, counted, shown};
 
-/// 700 tokens of a model: no tokenizer in use makes more than one of three bytes of such text.
-const BYTES_MAX: usize = 2_100;
-/// Longer texts of others are cut here: the whole is one command away.
+/// What one token of a model is worth in `weight`.
+const TOKEN: usize = 6;
+const WEIGHT_MAX: usize = 700 * TOKEN;
+/// Longer texts of others are cut here, in bytes: the whole is one command away.
 const TEXT_MAX: usize = 140;
+/// A shorter line is not cut further.
+const LINE_MIN: usize = 60;
+/// Of a longer chain of handoffs the first and the last are named.
+const CHAIN_MAX: usize = 4;
 /// What one holder has for more reasons than these is counted.
 const REASONS_MAX: usize = 3;
 /// Names of claims that come with a working tree.
@@ -50,20 +56,46 @@ struct Section {
 pub(crate) fn text(primer: &Primer) -> String {
     let mut sections = vec![who(primer), work(primer), rules(primer), news(primer)];
     sections.extend([claims(primer), others(primer), notes(primer)]);
-    fit(sections, BYTES_MAX)
+    fit(sections, WEIGHT_MAX)
 }
 
-fn fit(mut sections: Vec<Section>, bytes_max: usize) -> String {
-    let mut cut = vec![0_usize; sections.len()];
+/// What a character costs a model at most. Three letters of a word are a token at least; digits and
+/// signs make more of them; of other scripts every byte may be one.
+fn weight_of(character: char) -> usize {
+    match character {
+        'a'..='z' | 'A'..='Z' | ' ' | '\n' => TOKEN / 3,
+        _ if character.is_ascii() => TOKEN / 2,
+        _ => TOKEN * character.len_utf8(),
+    }
+}
+
+fn weight(text: &str) -> usize {
+    text.chars().map(weight_of).sum()
+}
+
+fn fit(mut sections: Vec<Section>, weight_max: usize) -> String {
+    let mut cut_off = vec![0_usize; sections.len()];
     loop {
-        let text = for_models(&joined(&sections, &cut));
-        let loose = |at: &usize| sections[*at].lines.len() > sections[*at].keep;
-        let Some(last) = (0..sections.len()).rev().find(loose) else { return text };
-        if text.len() <= bytes_max {
+        let text = for_models(&joined(&sections, &cut_off));
+        if weight(&text) <= weight_max {
             return text;
         }
-        sections[last].lines.pop();
-        cut[last] += 1;
+        let loose = |at: &usize| sections[*at].lines.len() > sections[*at].keep;
+        if let Some(last) = (0..sections.len()).rev().find(loose) {
+            sections[last].lines.pop();
+            cut_off[last] += 1;
+            continue;
+        }
+        // Whatever others wrote, what stays need not stay whole.
+        let lines = sections.iter_mut().skip(1).flat_map(|one| &mut one.lines);
+        let longest = lines.max_by_key(|line| weight(line));
+        if let Some(line) = longest.filter(|line| line.len() > LINE_MIN) {
+            *line = cut(line, line.len() / 2);
+            continue;
+        }
+        let mut others = sections.iter_mut().skip(1);
+        let Some(kept) = others.find(|one| one.keep > 1) else { return text };
+        kept.keep -= 1;
     }
 }
 
@@ -86,10 +118,10 @@ fn joined(sections: &[Section], cut: &[usize]) -> String {
 
 fn who(primer: &Primer) -> Section {
     let me = &primer.me;
-    let may = primer.may.as_deref().map(|may| format!(" ({})", shown(may))).unwrap_or_default();
-    let role = me.role.as_deref().map(|role| format!(", role {}{may}", shown(role)));
+    let may = primer.may.as_deref().map(|may| format!(" ({})", short(may))).unwrap_or_default();
+    let role = me.role.as_deref().map(|role| format!(", role {}{may}", short(role)));
     let role = role.unwrap_or_default();
-    let branch = primer.branch.as_deref().map(|branch| format!(" on branch {}", shown(branch)));
+    let branch = primer.branch.as_deref().map(|branch| format!(" on branch {}", short(branch)));
     let others = match primer.sessions {
         0 => "no other session".to_owned(),
         count => counted(count as u64, "other session", "other sessions"),
@@ -97,7 +129,7 @@ fn who(primer: &Primer) -> Section {
     let heading = format!(
         "Baton keeps the agents on this codebase out of each other's way. You are {} ({}){role}{}; \
          {others} at work.",
-        shown(&me.name),
+        short(&me.name),
         me.session,
         branch.unwrap_or_default()
     );
@@ -113,13 +145,14 @@ fn who(primer: &Primer) -> Section {
 }
 
 fn short(text: &str) -> String {
-    cut(&shown(text), TEXT_MAX)
+    cut(&for_models(&shown(text)), TEXT_MAX)
 }
 
-fn cut(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+/// No more of it than so many bytes.
+fn cut(text: &str, bytes_max: usize) -> String {
+    match text.len() <= bytes_max {
+        true => text.to_owned(),
+        false => format!("{}…", &text[..text.floor_char_boundary(bytes_max)]),
     }
 }
 
@@ -159,10 +192,9 @@ fn work_lines(work: &Work) -> Vec<String> {
         lines.push(format!("next step, as written down: \"{}\"", short(next)));
     }
     if let Some(last) = work.handoffs.last() {
-        let chain: Vec<String> = work.handoffs.iter().map(|one| shown(&one.from.name)).collect();
         lines.push(format!(
             "handed over by {}: state \"{}\"; remaining \"{}\"",
-            chain.join(", then "),
+            chain(&work.handoffs),
             short(&last.said.state),
             short(&last.said.remaining)
         ));
@@ -173,12 +205,24 @@ fn work_lines(work: &Work) -> Vec<String> {
     lines
 }
 
+/// Through whose hands it went.
+fn chain(handoffs: &[Handoff]) -> String {
+    let names: Vec<String> = handoffs.iter().map(|one| short(&one.from.name)).collect();
+    match names.as_slice() {
+        [first, between @ .., last] if names.len() > CHAIN_MAX => {
+            format!("{first}, then {} others, then {last}", between.len())
+        }
+        all => all.join(", then "),
+    }
+}
+
 fn news(primer: &Primer) -> Section {
     let lines = told(&primer.notices);
     // Long texts of others must not push the rules out.
-    let lines: Vec<String> =
-        lines.lines().map(|line| cut(line.trim_start_matches("Baton: news: "), NEWS_MAX)).collect();
-    let keep = lines.len().min(2);
+    let bare = |line: &str| for_models(line.trim_start_matches("Baton: news: "));
+    let lines: Vec<String> = lines.lines().map(|line| cut(&bare(line), NEWS_MAX)).collect();
+    // What is told here is told nowhere else.
+    let keep = lines.len();
     Section { heading: "News:".to_owned(), lines, more: "baton status", keep }
 }
 
@@ -309,11 +353,12 @@ mod tests {
             more: "baton more",
             keep,
         };
-        let text = fit(vec![section("a", 3, 3), section("b", 30, 0), section("c", 30, 0)], 1_000);
-        assert!(text.len() <= 1_000 + 40, "{}", text.len());
+        let text = fit(vec![section("a", 3, 3), section("b", 30, 0), section("c", 30, 0)], 2_100);
+        assert!(weight(&text) <= 2_100, "{}", weight(&text));
         assert!(text.contains("a line 2") && text.contains("b line 0"), "{text}");
         assert!(!text.contains("c line") && text.contains("… 30 more: baton more"), "{text}");
-        let tight = fit(vec![section("a", 3, 3), section("b", 3, 0)], 10);
-        assert!(tight.contains("a line 2") && !tight.contains("b line"), "{tight}");
+        let tight = fit(vec![section("a", 1, 1), section("b", 3, 3), section("c", 3, 0)], 10);
+        assert!(tight.contains("a line 0") && tight.contains("b line 0"), "the first: {tight}");
+        assert!(!tight.contains("b line 1") && !tight.contains("c line"), "{tight}");
     }
 }

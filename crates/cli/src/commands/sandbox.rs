@@ -290,13 +290,14 @@ fn not_run(code: u8, error: Option<std::io::Error>, words: &[OsString]) -> ExitC
 
 /// Inside a sandbox the store is closed: whatever is asked goes to the broker outside.
 pub(crate) fn through_broker() -> Option<ExitCode> {
-    let address = std::env::var_os(sandbox::BROKER_VARIABLE)?;
+    let inside = [sandbox::LINE_VARIABLE, sandbox::BROKER_VARIABLE];
+    inside.iter().find_map(std::env::var_os)?;
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if words.first().is_some_and(|verb| verb == sandbox::VERB) {
         return None;
     }
     let json = words.iter().any(|word| word == "--json");
-    Some(match sandbox::caller::call(&address, &words) {
+    Some(match sandbox::caller::call(&words) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => desk::say_problem(&failure.into(), json),
     })

@@ -44,7 +44,7 @@ pub(crate) struct Start {
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     /// A new tree with a branch of its own, or this one; otherwise new when other agents are at
-    /// work here
+    /// work here and its role writes in the tree
     #[arg(long, value_name = "WHICH")]
     tree: Option<Tree>,
     /// So many ports in a row for a new tree, leased as @port/N

@@ -6,6 +6,7 @@
 //! only for the named paths. Invariant: nothing here writes into the shared tree, its index, its
 //! references or its stash.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -21,6 +22,7 @@ use super::{Candidate, refuse};
 use crate::failure::Failure;
 use crate::git::{Entry, Git, Oid, Own};
 use crate::place::{GitDirs, STORE_IN_GIT};
+use crate::sandbox;
 use crate::wiring::git_hooks;
 
 /// How long one hook may take.
@@ -138,6 +140,11 @@ impl Checkout {
         made().map_err(cannot(doing, &folder))?;
         let references = git.packed_references()?;
         fs::write(own.join("packed-refs"), references).map_err(cannot(doing, &folder))?;
+        // A commit that is diverted goes to a branch that is not there yet: to a hook, as to the
+        // commit, it begins where the candidate does.
+        if let (Some(branch), Some(head)) = (&candidate.branch, &candidate.head) {
+            point(&own.join(branch), head).map_err(cannot(doing, &folder))?;
+        }
         let (own, branch) = (Git::in_tree(&folder)?, candidate.branch.clone());
         let mut checkout = Self { git: own, folder, branch, given: Vec::new() };
         checkout.git.fill_checkout(&candidate.tree)?;
@@ -189,19 +196,21 @@ impl Checkout {
         let Some(hook) = hooks.path("post-commit") else { return };
         let own = self.folder.join(".git");
         let name = self.branch.clone().unwrap_or_else(|| "HEAD".to_owned());
-        let path = own.join(name);
-        let folder = path.parent().map(fs::create_dir_all);
-        if folder.is_some_and(|made| made.is_ok())
-            && fs::write(&path, line(commit.as_str())).is_ok()
-        {
+        if point(&own.join(name), commit).is_ok() {
             let _ = self.run("post-commit", hook, &[]);
         }
     }
 
     /// Nothing when it went well; else its exit code and the end of what it said.
     fn run(&self, name: &str, hook: &Path, arguments: &[&str]) -> Option<(Option<i32>, String)> {
-        let mut command = Command::new(hook);
-        command.args(arguments).current_dir(&self.folder);
+        let words: Vec<&OsStr> =
+            std::iter::once(hook.as_os_str()).chain(arguments.iter().map(OsStr::new)).collect();
+        let mut command = sandbox::held(&words).unwrap_or_else(|| {
+            let mut command = Command::new(hook);
+            command.args(arguments);
+            command
+        });
+        command.current_dir(&self.folder);
         for (variable, _) in std::env::vars_os() {
             let text = variable.to_string_lossy();
             let identity = text.starts_with("GIT_AUTHOR_") || text.starts_with("GIT_COMMITTER_");
@@ -282,6 +291,14 @@ pub(super) fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
         true => fs::read(path),
         false => Err(std::io::ErrorKind::InvalidInput.into()),
     }
+}
+
+/// Lets a reference of the checkout point there.
+fn point(reference: &Path, commit: &Oid) -> std::io::Result<()> {
+    if let Some(folder) = reference.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(reference, line(commit.as_str()))
 }
 
 fn line(text: &str) -> String {

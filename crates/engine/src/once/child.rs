@@ -92,6 +92,16 @@ pub(crate) fn become_tied(
     signal: Signal,
     words: &[OsString],
 ) -> (u8, Option<std::io::Error>) {
+    become_tied_with(runner, signal, words, None)
+}
+
+/// The same with a variable more.
+pub(crate) fn become_tied_with(
+    runner: u32,
+    signal: Signal,
+    words: &[OsString],
+    variable: Option<(&str, &str)>,
+) -> (u8, Option<std::io::Error>) {
     let Some((program, arguments)) = words.split_first() else {
         return (NOT_FOUND, None);
     };
@@ -107,7 +117,7 @@ pub(crate) fn become_tied(
         }
     }
     let _ = (runner, signal);
-    let error = Command::new(program).args(arguments).exec();
+    let error = Command::new(program).args(arguments).envs(variable).exec();
     (code_of(&error), Some(error))
 }
 

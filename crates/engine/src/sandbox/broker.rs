@@ -3,10 +3,12 @@
 //! Owns the socket and the calls. A request brings its words, its folder and its three standard
 //! descriptors; the call runs as a child of ours with just those, and its life is tied to the
 //! caller's. Who may do what is judged by the door that opened the sandbox. Invariant: whoever
-//! does not know the secret is not served, and no call acts as anybody but the session.
+//! has neither the line nor the secret is not served, and no call acts as anybody but the session.
 //!
-//! The socket has a path rather than being inherited: Node, Python and the pseudo-terminals of
-//! clients close every descriptor they do not know before they start a command.
+//! The line is a connection that the command inherits, and so do its children: each call sends one
+//! end of a pair of sockets over it. Beside it the socket has a path, for those who lost the line:
+//! Node, Python and the pseudo-terminals of clients close every descriptor they do not know before
+//! they start a command.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IoSliceMut, Read as _, Write as _};
@@ -23,15 +25,18 @@ use std::time::{Duration, Instant};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::guard::Guard;
-use super::{BOUND_VARIABLE, BROKER_VARIABLE, CALL_VERB, Net, Spec, VERB, inside};
+use super::{
+    BOUND_VARIABLE, BROKER_VARIABLE, CALL_VERB, HELD_VARIABLE, LINE_VARIABLE, Net, Spec, VERB,
+    inside,
+};
 use crate::failure::Failure;
 use crate::leash::{self, Waited};
 use crate::workspace::secret;
 
 /// The words of one call, altogether.
 pub(super) const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Calls side by side.
-const CALLS_MAX: usize = 64;
+/// Calls side by side, the line among them.
+const CALLS_MAX: usize = 65;
 /// A caller that says nothing is not waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// `journal --follow` and the MCP server last as long as their caller.
@@ -53,8 +58,8 @@ pub struct Said {
 pub enum Permit {
     /// As any command.
     Plain,
-    /// It runs code of the tree (hooks, checks): that may write to this repository and nothing
-    /// else.
+    /// It may run what the caller names or the tree has (checks, hooks). That is held as the
+    /// sandbox's own command is; the call itself writes to this repository and nowhere else.
     InRepository,
 }
 
@@ -67,6 +72,8 @@ pub trait Judge: std::fmt::Debug + Send + Sync {
 
 /// What every call is bound to.
 pub(super) struct Bound {
+    /// How the sandbox's own command is held.
+    pub(super) held: Spec,
     pub(super) credential: String,
     pub(super) root: PathBuf,
     pub(super) repository: Vec<PathBuf>,
@@ -121,33 +128,73 @@ struct Desk {
     calls: AtomicUsize,
 }
 
-fn serve(listener: &UnixListener, desk: &Arc<Desk>, closed: &AtomicBool) {
+fn serve(listener: &UnixListener, desk: &Arc<Desk>, closed: &Arc<AtomicBool>) {
     for stream in listener.incoming() {
         if closed.load(Ordering::SeqCst) {
             return;
         }
-        let Ok(mut stream) = stream else { continue };
-        let desk = Arc::clone(desk);
-        if desk.calls.fetch_add(1, Ordering::SeqCst) >= CALLS_MAX {
-            desk.calls.fetch_sub(1, Ordering::SeqCst);
-            continue;
-        }
-        let call = move || {
-            let code = desk.answer(&mut stream);
-            desk.calls.fetch_sub(1, Ordering::SeqCst);
-            // A caller that is gone needs no answer.
-            if let Some(code) = code {
-                let _ = stream.write_all(&[code]);
-            }
-        };
-        // Without a thread the stream is closed, which says that nobody answers.
-        let _ = std::thread::Builder::new().name("broker call".to_owned()).spawn(call);
+        let Ok(stream) = stream else { continue };
+        serve_one(desk, closed, stream, Came::ByPath);
     }
+}
+
+/// By which way somebody came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    /// Anybody can who finds the path: the secret tells.
+    ByPath,
+    /// Over the line, which only this sandbox has.
+    OverLine,
+}
+
+fn serve_one(desk: &Arc<Desk>, closed: &Arc<AtomicBool>, mut stream: UnixStream, came: Came) {
+    let (desk, closed) = (Arc::clone(desk), Arc::clone(closed));
+    if desk.calls.fetch_add(1, Ordering::SeqCst) >= CALLS_MAX {
+        desk.calls.fetch_sub(1, Ordering::SeqCst);
+        return;
+    }
+    let call = move || {
+        let code = match desk.asked(&mut stream, came) {
+            Some(Asked::Call(request)) => desk.answer(&stream, *request),
+            Some(Asked::Line) if came == Came::ByPath => {
+                attend_line(&desk, &closed, &stream);
+                None
+            }
+            Some(Asked::Line) | None => None,
+        };
+        desk.calls.fetch_sub(1, Ordering::SeqCst);
+        // A caller that is gone needs no answer.
+        if let Some(code) = code {
+            let _ = stream.write_all(&[code]);
+        }
+    };
+    // Without a thread the stream is closed, which says that nobody answers.
+    let _ = std::thread::Builder::new().name("broker call".to_owned()).spawn(call);
+}
+
+/// Serves whoever sends the end of a socket over it, until everybody inside has closed it.
+fn attend_line(desk: &Arc<Desk>, closed: &Arc<AtomicBool>, line: &UnixStream) {
+    loop {
+        let mut byte = [0_u8; 1];
+        let Some((1, descriptors)) = receive_with(line, &mut byte) else { return };
+        if closed.load(Ordering::SeqCst) {
+            return;
+        }
+        if let Ok([end]) = <[OwnedFd; 1]>::try_from(descriptors) {
+            serve_one(desk, closed, UnixStream::from(end), Came::OverLine);
+        }
+    }
+}
+
+/// What somebody wants.
+enum Asked {
+    Call(Box<Request>),
+    /// A line for the command and its children.
+    Line,
 }
 
 /// One call, as it was asked for.
 struct Request {
-    secret: Vec<u8>,
     folder: PathBuf,
     brought: Vec<Vec<u8>>,
     words: Vec<OsString>,
@@ -155,12 +202,14 @@ struct Request {
 }
 
 impl Desk {
+    /// What is asked for, by somebody who may.
+    fn asked(&self, stream: &mut UnixStream, came: Came) -> Option<Asked> {
+        let (secret, asked) = receive(stream)?;
+        (came == Came::OverLine || secret == self.secret.as_bytes()).then_some(asked)
+    }
+
     /// The exit code of a call, or nothing when nobody is there to hear it.
-    fn answer(&self, stream: &mut UnixStream) -> Option<u8> {
-        let request = receive(stream)?;
-        if request.secret != self.secret.as_bytes() {
-            return None;
-        }
+    fn answer(&self, stream: &UnixStream, request: Request) -> Option<u8> {
         let [input, output, errors] = request.descriptors;
         let permit = match self.bound.judge.judge(&request.words) {
             Ok(permit) => permit,
@@ -210,7 +259,11 @@ impl Desk {
         }
         command.args(words);
         leash::for_nobody(&mut command);
-        command.env_remove(BROKER_VARIABLE);
+        if permit == Permit::InRepository {
+            let held = serde_json::to_string(&self.bound.held).unwrap_or_default();
+            command.env(HELD_VARIABLE, held);
+        }
+        command.env_remove(BROKER_VARIABLE).env_remove(LINE_VARIABLE);
         command
             .env(BOUND_VARIABLE, self.bound.judge.bound())
             .env("BATON_SESSION", &self.bound.credential);
@@ -219,28 +272,13 @@ impl Desk {
 }
 
 /// Reads a request: its length, then fields that end with a zero byte. The descriptors come with
-/// its first byte.
-fn receive(stream: &mut UnixStream) -> Option<Request> {
+/// its first byte. With nothing but the secret a line is asked for.
+fn receive(stream: &mut UnixStream) -> Option<(Vec<u8>, Asked)> {
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_write_timeout(Some(PATIENCE)).ok()?;
     let mut length = [0_u8; 4];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut pieces = [IoSliceMut::new(&mut length)];
-    // Where there is no such flag there is no sandbox either.
-    #[cfg(target_os = "linux")]
-    let flags = RecvFlags::CMSG_CLOEXEC;
-    #[cfg(not(target_os = "linux"))]
-    let flags = RecvFlags::empty();
-    let got = recvmsg(&*stream, &mut pieces, &mut control, flags).ok()?;
-    let descriptors: Vec<OwnedFd> = control
-        .drain()
-        .filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    stream.read_exact(length.get_mut(got.bytes..)?).ok()?;
+    let (got, descriptors) = receive_with(stream, &mut length)?;
+    stream.read_exact(length.get_mut(got..)?).ok()?;
     let length = usize::try_from(u32::from_be_bytes(length)).ok()?;
     if length > REQUEST_BYTES_MAX {
         return None;
@@ -248,12 +286,37 @@ fn receive(stream: &mut UnixStream) -> Option<Request> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
     stream.set_read_timeout(None).ok()?;
-    let mut fields = body.split(|byte| *byte == 0).map(<[u8]>::to_vec);
+    let mut fields = body.strip_suffix(&[0])?.split(|byte| *byte == 0).map(<[u8]>::to_vec);
     let secret = fields.next()?;
-    let folder = PathBuf::from(OsString::from_vec(fields.next()?));
+    let Some(folder) = fields.next() else { return Some((secret, Asked::Line)) };
+    let folder = PathBuf::from(OsString::from_vec(folder));
     let brought: Vec<Vec<u8>> = fields.by_ref().take(BROUGHT.len()).collect();
-    let mut words: Vec<OsString> = fields.map(OsString::from_vec).collect();
-    words.pop()?; // what comes after the last zero byte
+    let words: Vec<OsString> = fields.map(OsString::from_vec).collect();
     let descriptors = descriptors.try_into().ok()?;
-    Some(Request { secret, folder, brought, words, descriptors })
+    let request = Request { folder, brought, words, descriptors };
+    Some((secret, Asked::Call(Box::new(request))))
+}
+
+/// Some bytes, and the descriptors that come with them.
+fn receive_with(stream: &UnixStream, bytes: &mut [u8]) -> Option<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut pieces = [IoSliceMut::new(bytes)];
+    // Where there is no such flag there is no sandbox either.
+    #[cfg(target_os = "linux")]
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    #[cfg(not(target_os = "linux"))]
+    let flags = RecvFlags::empty();
+    let got = loop {
+        match recvmsg(stream, &mut pieces, &mut control, flags) {
+            Err(rustix::io::Errno::INTR) => {}
+            got => break got.ok()?,
+        }
+    };
+    let descriptors = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let descriptors = descriptors.flatten().collect();
+    Some((got.bytes, descriptors))
 }

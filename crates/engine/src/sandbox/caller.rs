@@ -1,29 +1,96 @@
 //! A call of Baton from inside a sandbox.
 //!
 //! Owns the caller's side of the broker: words, folder and standard descriptors go out, an exit
-//! code comes back. Refuses to know what was asked.
+//! code comes back. And the line that a command inherits, over which it is asked first. Refuses to
+//! know what was asked.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+#[cfg(target_os = "linux")]
+use {
+    rustix::fs::{FileType, fstat},
+    rustix::io::{FdFlags, fcntl_setfd},
+    rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open},
+    std::os::fd::AsRawFd as _,
+};
 
-use super::Error;
 use super::broker::{BROUGHT, REQUEST_BYTES_MAX};
+use super::{BROKER_VARIABLE, Error, LINE_VARIABLE};
 use crate::failure::Failure;
 
-/// Has the broker do it, and answers with its exit code.
-pub fn call(address: &OsStr, words: &[OsString]) -> Result<u8, Failure> {
+/// Has the broker do it, and answers with its exit code: over the line that was inherited, else by
+/// the path of its socket.
+pub fn call(words: &[OsString]) -> Result<u8, Failure> {
+    let address = std::env::var_os(BROKER_VARIABLE).unwrap_or_default();
+    let found = split(&address);
+    let secret = found.map(|(_, secret)| secret).unwrap_or_default();
+    let body = request(secret, words)?;
+    let by_path = || found.and_then(|(path, _)| UnixStream::connect(path).ok());
+    let stream = over_line().or_else(by_path).ok_or(Error::BrokerGone)?;
+    ask(stream, &body).map_err(|_| Error::BrokerGone.into())
+}
+
+/// The path of the socket, and the secret.
+fn split(address: &OsStr) -> Option<(&Path, &[u8])> {
     let address = address.as_bytes();
-    let colon = address.iter().rposition(|byte| *byte == b':').ok_or(Error::BrokerGone)?;
-    let (path, secret) = (OsStr::from_bytes(&address[..colon]), &address[colon + 1..]);
-    let stream = UnixStream::connect(Path::new(path)).map_err(|_| Error::BrokerGone)?;
-    ask(stream, &request(secret, words)?).map_err(|_| Error::BrokerGone.into())
+    let colon = address.iter().rposition(|byte| *byte == b':')?;
+    Some((Path::new(OsStr::from_bytes(&address[..colon])), &address[colon + 1..]))
+}
+
+/// A line for the command that this process becomes: the descriptor, which stays open in it, and
+/// what says which one it is. Without one there is still the path.
+#[cfg(target_os = "linux")]
+pub(super) fn keep_line() -> Option<(OwnedFd, String)> {
+    let address = std::env::var_os(BROKER_VARIABLE)?;
+    let (path, secret) = split(&address)?;
+    let mut line = UnixStream::connect(path).ok()?;
+    let mut body = secret.to_vec();
+    body.push(0);
+    line.write_all(&u32::try_from(body.len()).ok()?.to_be_bytes()).ok()?;
+    line.write_all(&body).ok()?;
+    let line = OwnedFd::from(line);
+    let text = format!("{}:{}", line.as_raw_fd(), fstat(&line).ok()?.st_ino);
+    fcntl_setfd(&line, FdFlags::empty()).ok()?;
+    Some((line, text))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn keep_line() -> Option<(OwnedFd, String)> {
+    None
+}
+
+/// The line that was inherited. Somebody in between may have closed it and opened something else
+/// under its number, so it must be that very socket.
+#[cfg(target_os = "linux")]
+fn line() -> Option<OwnedFd> {
+    let text = std::env::var(LINE_VARIABLE).ok()?;
+    let (number, inode) = text.split_once(':')?;
+    let (number, inode) = (number.parse().ok()?, inode.parse::<u64>().ok()?);
+    let myself = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
+    let line = pidfd_getfd(&myself, number, PidfdGetfdFlags::empty()).ok()?;
+    let found = fstat(&line).ok()?;
+    let socket = FileType::from_raw_mode(found.st_mode) == FileType::Socket;
+    (socket && found.st_ino == inode).then_some(line)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn line() -> Option<OwnedFd> {
+    None
+}
+
+/// A connection of its own for one call: the broker gets the other end over the line.
+fn over_line() -> Option<UnixStream> {
+    let line = line()?;
+    let (mine, others) = UnixStream::pair().ok()?;
+    send_with(&line, &[0], &[others.as_fd()]).ok()?;
+    Some(mine)
 }
 
 fn request(secret: &[u8], words: &[OsString]) -> Result<Vec<u8>, Failure> {
@@ -52,19 +119,28 @@ fn request(secret: &[u8], words: &[OsString]) -> Result<Vec<u8>, Failure> {
 fn ask(mut stream: UnixStream, body: &[u8]) -> std::io::Result<u8> {
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let descriptors = [input.as_fd(), output.as_fd(), errors.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
-    // Where there is no such flag there is no sandbox either.
-    #[cfg(target_os = "linux")]
-    let flags = SendFlags::NOSIGNAL;
-    #[cfg(not(target_os = "linux"))]
-    let flags = SendFlags::empty();
-    let sent = sendmsg(&stream, &[IoSlice::new(&length)], &mut control, flags)?;
+    let sent = send_with(&stream, &length, &descriptors)?;
     stream.write_all(&length[sent..])?;
     stream.write_all(body)?;
     let mut code = [0];
     stream.read_exact(&mut code)?;
     Ok(code[0])
+}
+
+/// Sends bytes, and descriptors with the first of them.
+fn send_with(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> std::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(descriptors));
+    // Where there is no such flag there is no sandbox either.
+    #[cfg(target_os = "linux")]
+    let flags = SendFlags::NOSIGNAL;
+    #[cfg(not(target_os = "linux"))]
+    let flags = SendFlags::empty();
+    Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?)
 }

@@ -143,7 +143,9 @@ pub(super) fn plan(ground: &Ground, record: &Record) -> Result<Option<Plan>, Fai
     let setting = Git::in_tree(&ground.root)?.hooks_setting()?;
     let points_here = setting.effective.as_deref().map(Path::new) == Some(&*folder);
     let own = || dirs.common_dir.join("hooks").to_string_lossy().into_owned();
-    let theirs = match (&record.hooks, points_here) {
+    // One tree may have a setting of its own, which says nothing of the repository's.
+    let is_ours = points_here || setting.local.as_deref().map(Path::new) == Some(&*folder);
+    let theirs = match (&record.hooks, is_ours) {
         (Some(known), true) => known.clone(),
         // Ours without a memory of what was before: what git does by itself.
         (None, true) => Hooks { before: None, theirs: own() },
@@ -265,8 +267,16 @@ pub(super) fn apply(ground: &Ground, plan: &Plan, record: &mut Record) -> Result
     record.write(&ground.store).map_err(|error| Broken(said(&error)))?;
     if !plan.points_here {
         let git = Git::in_tree(&ground.root).map_err(|error| Broken(error.to_string()))?;
-        git.set_hooks_path(Some(&plan.folder.to_string_lossy()))
-            .map_err(|error| Broken(error.to_string()))?;
+        let failed = |error: crate::git::Error| Broken(error.to_string());
+        git.set_hooks_path(Some(&plan.folder.to_string_lossy())).map_err(failed)?;
+        let now = git.hooks_setting().map_err(failed)?.effective.unwrap_or_default();
+        if Path::new(&now) != plan.folder {
+            return Err(Broken(format!(
+                "for this working tree alone core.hooksPath is {now}, which counts more than the \
+                 repository's: `git config --worktree core.hooksPath` shows it, and it is yours \
+                 to take out"
+            )));
+        }
     }
     match left.is_empty() {
         true => Ok(()),

@@ -10,9 +10,10 @@ use baton_engine::wiring::{Client, DoorState, Doors, Inspection, Lack, Mode};
 use super::{Report, State};
 use crate::render::shown;
 
-pub(super) fn judge(report: &mut Report, found: &Inspection) {
+/// With `marks`, what a probe leaves behind can be written at all.
+pub(super) fn judge(report: &mut Report, found: &Inspection, marks: bool) {
     for doors in &found.doors {
-        client(report, doors);
+        client(report, doors, marks);
     }
     if found.doors.is_empty() {
         for (check, what) in [
@@ -23,8 +24,12 @@ pub(super) fn judge(report: &mut Report, found: &Inspection) {
             report.tell(check, State::Warning, detail, "baton init --agents claude,codex");
         }
     }
-    git(report, found);
+    git(report, found, marks);
 }
+
+/// What is said of a door while the store cannot be used.
+const UNHEARD: &str = "Baton cannot use its store, so it judges nothing, and heard no probe";
+const STORE_FIRST: &str = "put the store right first, as said above, then baton doctor";
 
 fn label(client: Client, hooks: bool) -> &'static str {
     match (client, hooks) {
@@ -60,7 +65,7 @@ fn failing(client: Client) -> &'static str {
     }
 }
 
-fn client(report: &mut Report, doors: &Doors) {
+fn client(report: &mut Report, doors: &Doors, marks: bool) {
     let Doors { client, hooks, server, in_use, .. } = doors;
     let name = client.name();
     let bad = if *in_use { State::Problem } else { State::Warning };
@@ -77,6 +82,10 @@ fn client(report: &mut Report, doors: &Doors) {
             State::Warning,
             format!("{name} has no hooks for edits: only the git door guards it"),
         ),
+        Err(Lack::Answer { .. }) if !marks => {
+            let detail = format!("{UNHEARD} through the hook of {name}");
+            report.tell(check, bad, detail, STORE_FIRST);
+        }
         Err(lack) => {
             let (detail, next) = lacking(doors, &lack, next.clone());
             report.tell(check, bad, detail, &next);
@@ -152,7 +161,7 @@ fn installed(doors: &Doors) -> String {
     format!("{tried}{trusted}; {}", failing(doors.client))
 }
 
-fn git(report: &mut Report, found: &Inspection) {
+fn git(report: &mut Report, found: &Inspection, marks: bool) {
     let wired = found.doors.iter().any(|doors| doors.in_use);
     let bad = if wired { State::Problem } else { State::Warning };
     match &found.git {
@@ -165,6 +174,9 @@ fn git(report: &mut Report, found: &Inspection) {
             format!("not guarded, and cannot be: {why}"),
             "move the repository to a path of plain text",
         ),
+        Some(Standing::Installed | Standing::Differs { .. }) if !found.git_guards() && !marks => {
+            report.tell("git door", bad, format!("{UNHEARD} through it"), STORE_FIRST);
+        }
         Some(Standing::Installed | Standing::Differs { .. }) if !found.git_guards() => report.tell(
             "git door",
             bad,

@@ -20,7 +20,7 @@ use super::Done;
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints, remark};
 use crate::render::{Paint, colour_wanted, paint, shown};
-use crate::words::Problem;
+use crate::words::{Problem, word};
 
 const CHOICES: &str = "claude, codex, gemini, cursor, opencode, aider, or none";
 
@@ -203,7 +203,7 @@ pub(super) fn next(done: &Done) -> String {
             add.push(baton_engine::config::FILE_NAME.to_owned());
         }
         // One by one: beside them may lie what is the user's alone.
-        add.extend(done.wiring.iter().filter(shared).map(|step| step.file.clone()));
+        add.extend(done.wiring.iter().filter(shared).map(|step| word(&step.file)));
     }
     if !done.in_git && done.made {
         line("git init, then baton init", "trees, commits and landings need git");
@@ -240,8 +240,13 @@ pub(super) fn guards_somebody(done: &Done) -> bool {
     done.wiring.iter().any(|step| step.door == Door::Hooks && stays(step))
 }
 
-/// What could not be done, if anything.
-pub(super) fn problem(steps: &[Step]) -> Option<Problem> {
+/// What could not be done, if anything. Where something was to be taken out, it is not known
+/// whether anything of Baton's is in such a file.
+pub(super) fn problem(steps: &[Step], removal: bool) -> Option<Problem> {
+    let (left, again) = match removal {
+        true => ("left as it is, with whatever Baton may have in it", "baton init --remove"),
+        false => ("left as it is, and so not guarded", "baton init"),
+    };
     let failed: Vec<(&Step, &String)> = steps
         .iter()
         .filter_map(|step| match &step.state {
@@ -252,7 +257,7 @@ pub(super) fn problem(steps: &[Step]) -> Option<Problem> {
     let (first, why) = failed.first()?;
     let next = match why.as_str() {
         wiring::TRACKED => "baton init --team".to_owned(),
-        _ => format!("put {} right, then baton init", shown(&first.file)),
+        _ => format!("put {} right, then {again}", word(&first.file)),
     };
     let list: Vec<String> =
         failed.iter().map(|(step, why)| format!("{}: {}", shown(&step.file), shown(why))).collect();
@@ -260,7 +265,7 @@ pub(super) fn problem(steps: &[Step]) -> Option<Problem> {
     Some(Problem {
         exit: 1,
         code: "not_wired",
-        message: format!("left as it is, and so not guarded: {}", list.join("; ")),
+        message: format!("{left}: {}", list.join("; ")),
         next,
         details: serde_json::json!({ "files": files }),
     })
@@ -315,7 +320,7 @@ pub(super) fn remove(common: &Common, yes: bool) -> Outcome {
         }
     }
     let wiring = wiring::unwire(&ground)?;
-    let broken = problem(&wiring);
+    let broken = problem(&wiring, true);
     desk::answer(common.json, &Removed { wiring }, |removed, colour| {
         let lines = removed.wiring.iter().map(|step| format!("{}\n", step_words(step, colour)));
         let lines: String = lines.collect();
@@ -356,7 +361,7 @@ pub(super) fn plugin(common: &Common, folder: &Path) -> Outcome {
     })?;
     let written = Plugin { folder: folder.to_string_lossy().into_owned(), files };
     desk::answer(common.json, &written, |written, _| {
-        let folder = shown(&written.folder);
+        let folder = word(&written.folder);
         format!("wrote {}\nnext: claude --plugin-dir {folder}\n", written.files.join(", "))
     });
     Ok(ExitCode::SUCCESS)

@@ -153,7 +153,8 @@ fn permit(command: &Command, may: May) -> Judged {
         Command::Handoff(_) => Ok(Permit::Plain),
         Command::Task(wanted) => Ok(task(wanted)),
         Command::GitHook(wanted) if wanted.before_commit() => {
-            only(may.move_branch, Permit::Plain, PLAIN_COMMIT)
+            let why = if may.commit { PLAIN_COMMIT } else { COMMITS };
+            only(may.commit && may.move_branch, Permit::Plain, why)
         }
         Command::GitHook(_) => Ok(Permit::Plain),
         Command::Gate(wanted) => gate(wanted),
