@@ -143,6 +143,67 @@ fn what_a_program_left_in_another_tree_is_laid_at_the_door_of_whoever_ran_it() {
 }
 
 #[test]
+fn a_line_of_a_subagent_that_goes_to_another_tree_is_its_own_to_the_end() {
+    let (scratch, side) = with_tree();
+    let seats = || {
+        let seats = scratch.baton(&["session", "list", "--json"]).ok().json();
+        seats["sessions"].as_array().unwrap().len()
+    };
+    let mut kid = Agent::new(&scratch, "parent", &scratch.root());
+    kid.agent = Some("kid");
+    assert_eq!(kid.edit(&scratch.root().join("README.md"), "kid\n"), None);
+    let line = format!("cd {} && python3 w.py", shown(&side));
+    kid.may_run(&line);
+    std::fs::write(side.join("src/a.rs"), "fn kid() {}\n").unwrap();
+    // Clients tell where the line went.
+    let there =
+        Agent { cwd: side.clone(), agent: Some("kid"), ..Agent::new(&scratch, "parent", &side) };
+    there.tool("PostToolUse", "Bash", &json!({ "command": line }));
+    assert_eq!(seats(), 1);
+    let held = claims(&scratch);
+    assert_eq!(held.len(), 2, "{held:?}");
+    assert!(held.iter().all(|claim| claim["holder"]["agent"] == "kid"), "{held:?}");
+    there.event("SubagentStop");
+    assert_eq!(seats(), 1);
+    let held = claims(&scratch);
+    assert!(held.iter().all(|claim| claim["holder"]["agent"].is_null()), "{held:?}");
+    // One that goes on there is on its own, and leaves nothing behind when it stops.
+    assert_eq!(kid.edit(&scratch.root().join("b.rs"), "kid\n"), None);
+    assert_eq!(there.edit(&side.join("c.rs"), "kid\n"), None);
+    assert_eq!(seats(), 2);
+    there.event("SubagentStop");
+    let held = claims(&scratch);
+    assert!(held.iter().all(|claim| claim["holder"]["agent"].is_null()), "{held:?}");
+}
+
+#[test]
+fn a_command_in_the_background_is_looked_after_in_every_tree_it_is_about() {
+    let (scratch, side) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    let other = Agent::new(&scratch, "side", &side);
+    assert_eq!(other.edit(&side.join("src/a.rs"), "fn side() {}\n"), None);
+    let line = format!("cd {} && python3 w.py src/a.rs &", shown(&side));
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(60));
+    pause();
+    main.may_run(&line);
+    main.tool("PostToolUse", "Bash", &json!({ "command": line }));
+    let writes = |text: &str| {
+        pause();
+        std::fs::write(side.join("src/a.rs"), text).unwrap();
+    };
+    writes("fn once() {}\n");
+    let asked = json!({ "command": "ls" });
+    main.may_run("ls");
+    let said = main.tool("PostToolUse", "Bash", &asked);
+    assert!(said.out.contains("changed src/a.rs"), "{said:?}");
+    writes("fn twice() {}\n");
+    let said = main.event("UserPromptSubmit");
+    assert!(said.out.contains("changed src/a.rs"), "{said:?}");
+    let said = main.event("UserPromptSubmit");
+    assert!(!said.out.contains("changed src/a.rs"), "{said:?}");
+}
+
+#[test]
 fn a_danger_is_one_where_it_takes_effect_and_nowhere_else() {
     let (scratch, tree) = with_tree();
     let main = Agent::new(&scratch, "main", &scratch.root());
