@@ -51,3 +51,20 @@ fn a_file_is_no_branch() {
         assert_eq!(of(&deeds).len(), dangers, "{line}");
     }
 }
+
+#[test]
+fn a_folder_that_is_not_there_is_not_entered_for_sure() {
+    for (line, wanted) in [
+        ("cd d; rm f", "delete d/f"),
+        ("cd gone; rm f", "delete gone/f, !"),
+        ("cd gone && rm f", "delete gone/f, !"),
+        ("(cd gone; echo x > f)", "create gone/f, !"),
+        ("pushd gone; touch f; popd", "change gone/f, !"),
+        ("mkdir -p gone/deep && cd gone && touch f", "folder gone/deep, change gone/f"),
+        ("cd ~/x; touch f", "change ~/x/f"),
+    ] {
+        let mut deeds = read(line);
+        deeds.settle(look);
+        assert_eq!(in_short(&deeds), wanted, "{line}");
+    }
+}
