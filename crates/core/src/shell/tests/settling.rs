@@ -28,7 +28,7 @@ fn what_is_there_decides() {
         ("mv d new", "from d/**, to new/** if no folder"),
         ("mv f d", "from f, to d/f if in a folder"),
         ("rm -rf d f", "delete d/**, delete f"),
-        ("git checkout -- d f", "change d/**, change f"),
+        ("git checkout -- d f", "restore d/**, restore f"),
         ("git checkout main", "change ?/**, !"),
         ("git checkout f", "change f if there, change ?/**, !"),
     ] {
