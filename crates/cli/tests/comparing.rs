@@ -82,6 +82,15 @@ fn what_goes_back_to_head_or_away_is_seen_too_and_a_copy_is_left() {
 }
 
 #[test]
+fn a_folder_that_is_not_there_leaves_a_line_where_it_was() {
+    let scratch = with_files(&["a.rs"]);
+    let (ann, bob) = (ann(&scratch), bob(&scratch));
+    edits(&ann, "a.rs", "work of ann\n");
+    let said = runs(&bob, "cd gone; rm -f a.rs", || remove(&scratch, "a.rs"));
+    assert!(said.out.contains("your command changed a.rs, and"), "{said:?}");
+}
+
+#[test]
 fn what_was_gone_before_is_not_laid_at_the_door_of_who_makes_a_file_beside_it() {
     let scratch = with_files(&["src/x.rs", "src/y.rs"]);
     let (ann, bob) = (ann(&scratch), bob(&scratch));

@@ -8,9 +8,15 @@ use serde_json::{Value, json};
 use crate::harness::{Said, Scratch};
 use crate::hooks::{denied, hook_with};
 
+/// A zone of which there is no file, and that every pattern reaches into.
+const STRICT: &str = "[[zone]]\npaths = [\"**/nothing.sql\"]\npolicy = \"require\"\n";
+
 /// A workspace with a second tree.
 fn with_tree() -> (Scratch, PathBuf) {
-    let scratch = Scratch::workspace();
+    with_second(Scratch::workspace())
+}
+
+fn with_second(scratch: Scratch) -> (Scratch, PathBuf) {
     let tree = scratch.folder.path().canonicalize().unwrap().join("side");
     scratch.git(&["worktree", "add", "-q", "-b", "side", &shown(&tree)]);
     (scratch, tree)
@@ -143,6 +149,101 @@ fn what_a_program_left_in_another_tree_is_laid_at_the_door_of_whoever_ran_it() {
 }
 
 #[test]
+fn what_a_pattern_writes_in_another_tree_is_claimed_there() {
+    let (scratch, side) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    let line = "sed -i s/a/b/ ../side/src/*.rs";
+    main.may_run(line);
+    std::fs::write(side.join("src/a.rs"), "fn b() {}\n").unwrap();
+    main.tool("PostToolUse", "Bash", &json!({ "command": line }));
+    let other = Agent::new(&scratch, "side", &side);
+    let why = other.edit(&side.join("src/a.rs"), "fn side() {}\n").expect("it is held");
+    assert!(why.contains("src/a.rs is held by"), "{why}");
+}
+
+#[test]
+fn a_line_of_a_subagent_that_goes_to_another_tree_is_its_own_to_the_end() {
+    let (scratch, side) = with_tree();
+    let seats = || {
+        let seats = scratch.baton(&["session", "list", "--json"]).ok().json();
+        seats["sessions"].as_array().unwrap().len()
+    };
+    let mut kid = Agent::new(&scratch, "parent", &scratch.root());
+    kid.agent = Some("kid");
+    assert_eq!(kid.edit(&scratch.root().join("README.md"), "kid\n"), None);
+    let line = format!("cd {} && python3 w.py", shown(&side));
+    kid.may_run(&line);
+    std::fs::write(side.join("src/a.rs"), "fn kid() {}\n").unwrap();
+    // Clients tell where the line went.
+    let there =
+        Agent { cwd: side.clone(), agent: Some("kid"), ..Agent::new(&scratch, "parent", &side) };
+    there.tool("PostToolUse", "Bash", &json!({ "command": line }));
+    assert_eq!(seats(), 1);
+    let held = claims(&scratch);
+    assert_eq!(held.len(), 2, "{held:?}");
+    assert!(held.iter().all(|claim| claim["holder"]["agent"] == "kid"), "{held:?}");
+    there.event("SubagentStop");
+    assert_eq!(seats(), 1);
+    let held = claims(&scratch);
+    assert!(held.iter().all(|claim| claim["holder"]["agent"].is_null()), "{held:?}");
+    // One that goes on there is on its own, and leaves nothing behind when it stops.
+    assert_eq!(kid.edit(&scratch.root().join("b.rs"), "kid\n"), None);
+    assert_eq!(there.edit(&side.join("c.rs"), "kid\n"), None);
+    assert_eq!(seats(), 2);
+    there.event("SubagentStop");
+    let held = claims(&scratch);
+    assert!(held.iter().all(|claim| claim["holder"]["agent"].is_null()), "{held:?}");
+}
+
+#[test]
+fn a_command_in_the_background_is_looked_after_in_every_tree_it_is_about() {
+    let (scratch, side) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    let other = Agent::new(&scratch, "side", &side);
+    assert_eq!(other.edit(&side.join("src/a.rs"), "fn side() {}\n"), None);
+    let line = format!("cd {} && python3 w.py src/a.rs &", shown(&side));
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(60));
+    pause();
+    main.may_run(&line);
+    main.tool("PostToolUse", "Bash", &json!({ "command": line }));
+    let writes = |text: &str| {
+        pause();
+        std::fs::write(side.join("src/a.rs"), text).unwrap();
+    };
+    writes("fn once() {}\n");
+    let asked = json!({ "command": "ls" });
+    main.may_run("ls");
+    let said = main.tool("PostToolUse", "Bash", &asked);
+    assert!(said.out.contains("changed src/a.rs"), "{said:?}");
+    writes("fn twice() {}\n");
+    let said = main.event("UserPromptSubmit");
+    assert!(said.out.contains("changed src/a.rs"), "{said:?}");
+    let said = main.event("UserPromptSubmit");
+    assert!(!said.out.contains("changed src/a.rs"), "{said:?}");
+}
+
+#[test]
+fn the_last_of_many_places_counts_like_the_first() {
+    let (scratch, side) = with_tree();
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    let other = Agent::new(&scratch, "side", &side);
+    assert_eq!(other.edit(&side.join("src/a.rs"), "fn side() {}\n"), None);
+    let many: Vec<String> = (0..300).map(|number| format!("build/{number:04}")).collect();
+    let (many, side) = (many.join(" "), shown(&side));
+    main.is_refused(&format!("rm -rf {many} {side}"));
+    main.is_refused(&format!("rm -rf {many} {side}/src"));
+    main.is_refused(&format!("rm -rf {many} {side} 'not closed"));
+    main.is_refused(&format!("touch {many}; cd {side} && git reset --hard"));
+    // From outside it is found too.
+    let away = Agent::new(&scratch, "away", &scratch.path("home"));
+    away.is_refused(&format!("rm -rf {many} {side}/src"));
+    // So often that each for itself would take more than the time there is.
+    main.is_refused(&"git stash; ".repeat(4_000));
+    let why = main.is_refused(&"x".repeat(2 * 1024 * 1024));
+    assert!(why.contains("longer than Baton reads"), "{why}");
+}
+
+#[test]
 fn a_danger_is_one_where_it_takes_effect_and_nowhere_else() {
     let (scratch, tree) = with_tree();
     let main = Agent::new(&scratch, "main", &scratch.root());
@@ -190,7 +291,7 @@ fn a_danger_is_one_where_it_takes_effect_and_nowhere_else() {
 
 #[test]
 fn s17_a_tree_within_the_tree_goes_by_no_pattern() {
-    let scratch = Scratch::workspace();
+    let scratch = Scratch::with_policy(STRICT);
     let root = scratch.root();
     scratch.git(&["worktree", "add", "-q", "-b", "t1", "trees/t1"]);
     let main = Agent::new(&scratch, "main", &root);
@@ -221,6 +322,9 @@ fn s17_a_tree_within_the_tree_goes_by_no_pattern() {
         "rm -f trees/*",
         "find . -name __pycache__ -type d -exec rm -rf {} +",
         "git clean -fd",
+        "git rm -rfq .",
+        "git rm -rf -- :/",
+        "git rm -rf trees",
     ] {
         main.may_run(line);
     }
@@ -229,6 +333,39 @@ fn s17_a_tree_within_the_tree_goes_by_no_pattern() {
         assert!(why.contains("belongs to git or to Baton"), "{line}: {why}");
     }
     scratch.baton(&["journal", "verify"]).ok();
+}
+
+#[test]
+fn a_whole_tree_is_rewritten_whatever_is_held_in_others() {
+    let (scratch, side) = with_second(Scratch::with_policy(STRICT));
+    let other = Agent::new(&scratch, "side", &side);
+    assert_eq!(other.edit(&side.join("src/a.rs"), "fn side() {}\n"), None);
+    let main = Agent::new(&scratch, "main", &scratch.root());
+    for line in ["truncate -s 0 */*", "git restore .", "git rm -rfq ."] {
+        main.may_run(line);
+    }
+    // What another holds in all trees counts here too.
+    let holder = scratch.session("holder");
+    scratch.acts(&holder, &["claim", "README.md"]).ok();
+    main.may_run("truncate -s 0 */*");
+    main.is_refused("truncate -s 0 *");
+}
+
+#[test]
+fn what_is_restored_is_what_differs() {
+    let scratch = Scratch::workspace();
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "policy"]);
+    scratch.write("src/a.rs", "fn changed() {}\n");
+    let ann = Agent::new(&scratch, "ann", &scratch.root());
+    let lines = ["git restore .", "git checkout -- .", "git checkout .", "git restore src *.toml"];
+    lines.iter().for_each(|line| drop(ann.may_run(line)));
+    for line in ["git checkout HEAD~1 -- .", "git restore -s HEAD~1 .", "git rm -rfq ."] {
+        let why = ann.is_refused(line);
+        assert!(why.contains("baton.toml is in a zone where a claim comes first"), "{line}: {why}");
+    }
+    scratch.write("baton.toml", "# changed\n");
+    lines.iter().for_each(|line| drop(ann.is_refused(line)));
 }
 
 #[test]

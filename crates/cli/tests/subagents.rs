@@ -113,6 +113,13 @@ fn s17_nobody_sweeps_away_what_a_live_subagent_has_not_committed() {
     // What is one's own, nobody else minds.
     each(Some("kB"), &SWEEPS, true);
     each(Some("kA"), &["git commit -m x -- a.txt", "git add a.txt"], true);
+    // By name it is its sibling's all the same, and its parent's to decide.
+    let named =
+        ["git commit -m x -- b.txt", "git commit -m x a.txt ./b.txt", "git commit -- *.txt"];
+    each(Some("kA"), &named, false);
+    each(Some("kA"), &["git commit -m x -- '*.txt'"], false);
+    each(None, &named, true);
+    each(Some("kB"), &named, true);
     // Committed, or passed to the parent when the subagent stopped: no longer in the way.
     let stopped = json!({ "hook_event_name": "SubagentStop", "agent_id": "kB" });
     Agent { scratch: &scratch, client: "claude", id: "parent" }.tells(stopped).ok();

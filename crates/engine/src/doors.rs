@@ -6,7 +6,8 @@
 //! behind all of them (`core::check`). Knows no client's dialect: `cli/src/hooks` reads and answers
 //! those.
 
-use baton_core::context::{Actor, Observed, Proof};
+use baton_core::context::{Actor, Context, Observed, Proof};
+use baton_core::event::Event;
 use baton_core::notices::Notice;
 use baton_core::refusal::Refusal;
 use baton_core::roles::{self, Deed};
@@ -69,6 +70,8 @@ pub struct Visitor<'a> {
     /// The folder it is in lies in this tree, so this is where it works; otherwise only what it
     /// acts on does.
     pub is_here: bool,
+    /// The tool call that is over, where it tells of one: whoever began that is who comes.
+    pub ended: Option<&'a str>,
     /// It says that it goes on with an earlier talk.
     pub continues: bool,
     /// `BATON_SESSION` of the client's process.
@@ -213,22 +216,33 @@ fn admit_alone(
     Ok(Admitted { actor, begun, has_role })
 }
 
-/// A subagent has stopped. What it held passes to its parent; one with a tree of its own ends, and
-/// what it held waits a while.
+/// A subagent has stopped. What it held passes to its parent. The session that it was in a tree of
+/// its own ends, and what it held there waits a while.
 pub fn subagent_gone(
     workspace: &mut Workspace,
     visitor: &Visitor<'_>,
     actor: &Actor,
 ) -> Result<(), Failure> {
     let Some(agent) = visitor.agent else { return Ok(()) };
+    let of = |session: Session, key| Actor {
+        session: Some(session.session),
+        proof: Proof::Alias(key),
+        ..Actor::default()
+    };
     let key = client_alias(visitor.client, &own_tree::id_of(visitor, agent));
-    if let Some(own) = known(workspace, &key)? {
-        let actor =
-            Actor { session: Some(own.session), proof: Proof::Alias(key), ..Actor::default() };
-        return leave(workspace, &actor);
+    let alone = known(workspace, &key)?.map(|own| of(own, key));
+    if let Some(alone) = &alone {
+        leave(workspace, alone)?;
     }
+    // It may have worked for its parent before it went away.
+    let key = client_alias(visitor.client, visitor.id);
+    let parent = match alone {
+        Some(_) => known(workspace, &key)?.map(|parent| of(parent, key)),
+        None => Some(actor.clone()),
+    };
+    let Some(parent) = parent else { return Ok(()) };
     let wanted = api::AgentStop { agent: agent.to_owned() };
-    sessions::agent_stop(workspace, actor, &wanted, None).map(|_| ())
+    sessions::agent_stop(workspace, &parent, &wanted, None).map(|_| ())
 }
 
 /// The session ends, and what it held waits a while for its return.
@@ -351,13 +365,7 @@ fn process(workspace: &Workspace, client: &str) -> Option<rules::Process> {
 
 /// A sign of life, and what the session must be told. Most of the time that writes nothing.
 pub fn alive(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Notice>, Failure> {
-    let rule = |view: &dyn View, context: &_| rules::active(view, context);
-    let (events, active): (Vec<_>, Active) = workspace.look(actor, Observed::default(), rule)?;
-    if events.is_empty() {
-        return Ok(active.notices);
-    }
-    let Active { notices } = workspace.decide(actor, Observed::default(), rule)?;
-    Ok(notices)
+    signs(workspace, actor, rules::active)
 }
 
 /// A sign of life of a session that is told everything anew, the rules in this version included.
@@ -366,15 +374,23 @@ pub fn primed(
     actor: &Actor,
     version: Option<&str>,
 ) -> Result<Vec<Notice>, Failure> {
-    let rule = |view: &dyn View, context: &_| {
+    signs(workspace, actor, |view, context| {
         baton_core::rules::told(view, version, PRIMED_NEWS_MAX, context)
+    })
+}
+
+/// Decides only where the look shows that there is something to write.
+fn signs(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    rule: impl Fn(&dyn View, &Context) -> Result<(Vec<Event>, Active), Refusal>,
+) -> Result<Vec<Notice>, Failure> {
+    let (events, active) = workspace.look(actor, Observed::default(), &rule)?;
+    let active = match events.is_empty() {
+        true => active,
+        false => workspace.decide(actor, Observed::default(), &rule)?,
     };
-    let (events, active): (Vec<_>, Active) = workspace.look(actor, Observed::default(), rule)?;
-    if events.is_empty() {
-        return Ok(active.notices);
-    }
-    let Active { notices } = workspace.decide(actor, Observed::default(), rule)?;
-    Ok(notices)
+    Ok(active.notices)
 }
 
 /// What keeps the role of whoever acts from this deed; nothing for one without a role.

@@ -140,7 +140,12 @@ fn serve(
         client: payload.client.name(),
         id: &id,
         agent: agent.as_deref(),
-        is_here,
+        // A subagent that stops goes nowhere any more, wherever its last line went.
+        is_here: is_here && payload.event != Event::SubagentStop,
+        ended: match &payload.event {
+            Event::After { tool: Tool::Shell(_), .. } => payload.call.as_deref(),
+            _ => None,
+        },
         continues: matches!(payload.event, Event::SessionStart { continues: true }),
         credential: hints.environment.as_deref(),
         role: None,

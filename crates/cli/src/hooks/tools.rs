@@ -18,6 +18,7 @@ const NEW: &[&str] = &["new_string", "newString", "new_str"];
 const ALL: &[&str] = &["replace_all", "replaceAll"];
 /// Where a shell tool runs its line: Gemini's name for it, that of Codex and opencode, Cursor's.
 const FOLDER: &[&str] = &["dir_path", "workdir", "working_directory"];
+const MANY: &[&str] = &["include", "paths"];
 const PATCH: &[&str] = &["command", "patchText", "patch", "input"];
 
 pub(super) fn tool(name: &str, input: &Value) -> Tool {
@@ -36,8 +37,16 @@ pub(super) fn tool(name: &str, input: &Value) -> Tool {
             let path = text(input, PATH).map(str::to_owned);
             path.map_or(Tool::Other, |path| Tool::Read(vec![path]))
         }
+        "read_many_files" => Tool::Read(several_read(input)),
         _ => Tool::Other,
     }
+}
+
+/// Files that Gemini reads at once; what a pattern matched, nobody tells.
+fn several_read(input: &Value) -> Vec<String> {
+    let given = MANY.iter().find_map(|key| input.get(*key)?.as_array());
+    let paths = given.into_iter().flatten().filter_map(Value::as_str);
+    paths.filter(|path| !path.contains(['*', '?', '[', '{'])).map(str::to_owned).collect()
 }
 
 /// An edit whose file is there and cannot be read is nothing that could be judged.

@@ -28,10 +28,10 @@ use crate::news::notices_words;
 use crate::render::{self, quoted, shown};
 use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence, word};
 
-/// Findings that one answer spells out.
 pub(crate) const NOT_SET_UP: &str = "Baton: this project uses Baton, but it is not set up in \
 this clone, so nothing here is guarded: others may be changing the same files. Tell your user to \
 run `baton init`.";
+/// Findings that one answer spells out.
 const FINDINGS_MAX: usize = 5;
 
 /// Why an edit may not be, and what else can be done.
@@ -389,6 +389,10 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                  branch of your own, and `baton land` lands it when its checks have passed.",
                 shown(branch)
             ),
+            None if stopped.danger.verb == Verb::NamedCommit => format!(
+                "{others} {work} on some of what it names, and is not done. Leave that to it, and \
+                 commit exactly your files: baton commit -m \"…\" FILE…"
+            ),
             None => format!(
                 "{others} {work} in {tree} with the same index, and it may take what was staged \
                  there. Commit exactly your files: baton commit -m \"…\" FILE…"
@@ -419,6 +423,11 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
         }
         Verb::ActsAsSession => "you act as your own session, and as no other.".to_owned(),
         Verb::KillsBaton => "other agents depend on it.".to_owned(),
+        Verb::TooLong => {
+            "it is longer than Baton reads, so nobody can tell what it does. Write it into a file \
+             and run that, or run it in parts."
+                .to_owned()
+        }
         Verb::Push => "others may be at risk.".to_owned(),
     }
 }

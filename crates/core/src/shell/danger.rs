@@ -8,6 +8,7 @@ mod sweeps;
 
 use std::borrow::Cow;
 
+use super::Unparsed;
 use super::git::{self, Call, first};
 use super::outcome::{Argument, Command, Deeds, How, Place, Write};
 
@@ -42,9 +43,9 @@ pub struct Danger {
     /// Where it takes effect: the folder it runs in, or what it writes. Unknown where that may be
     /// anywhere.
     pub folder: Place,
-    /// The folders that it names itself. Where none of them is the root of a tree, no tree is
-    /// swept. None are named: it is the whole tree.
-    pub swept: Vec<Place>,
+    /// What it names itself: the files it commits, or the folders it sweeps through. Where none of
+    /// these is the root of a tree, no tree is swept; none are named: it is the whole tree.
+    pub named: Vec<Place>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +80,8 @@ pub enum Verb {
     /// Says which session acts: its own is no harm, and whoever knows it can tell.
     ActsAsSession,
     KillsBaton,
+    /// A line of which nobody can tell what it does, for its length.
+    TooLong,
 }
 
 impl Verb {
@@ -101,6 +104,7 @@ impl Verb {
             Self::ActsAsPerson => "an act as a person",
             Self::ActsAsSession => "an act as another session",
             Self::KillsBaton => "an end to baton",
+            Self::TooLong => "a line that is too long to be read",
         }
     }
 }
@@ -108,6 +112,10 @@ impl Verb {
 /// All dangers of a line, each command's once.
 pub fn of(deeds: &Deeds) -> Vec<Danger> {
     let mut dangers = Vec::new();
+    if deeds.unparsed == Some(Unparsed::TooLong) {
+        let (folder, named) = (Place::Unknown, Vec::new());
+        dangers.push(Danger { verb: Verb::TooLong, argv: vec!["…".to_owned()], folder, named });
+    }
     for command in &deeds.commands {
         let mut verbs = Vec::new();
         judge(command, &mut verbs);
@@ -133,13 +141,13 @@ pub fn of(deeds: &Deeds) -> Vec<Danger> {
             verb,
             argv: argv.clone(),
             folder: folder.clone(),
-            swept: sweeps::folders(verb, &about),
+            named: sweeps::named(verb, &about),
         };
         dangers.extend(verbs.into_iter().map(danger));
     }
     for write in deeds.writes.iter().filter(|write| is_inside(write)) {
         let (argv, folder) = (vec![shown(&write.place)], write.place.clone());
-        dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder, swept: Vec::new() });
+        dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder, named: Vec::new() });
     }
     dangers
 }

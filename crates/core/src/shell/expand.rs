@@ -255,23 +255,33 @@ fn alternatives(bits: &[Bit], start: usize) -> Option<(usize, usize, Vec<Vec<Bit
     Some((start, end, commas.windows(2).map(between).collect()))
 }
 
-/// `1..9` and `a..f`.
+/// `1..9` and `a..f`. What the shell counts in another way, or too far, is a word that nobody knows.
 fn sequence(inside: &str) -> Option<Vec<Vec<Bit>>> {
-    let (first, last) = inside.split_once("..")?;
-    let raw = |text: String| text.chars().map(Bit::Quoted).collect::<Vec<Bit>>();
-    if let (Ok(first), Ok(last)) = (first.parse::<i32>(), last.parse::<i32>()) {
-        let length = usize::try_from(first.abs_diff(last)).ok()?;
-        let step = if first <= last { 1 } else { -1 };
-        let number = |count: usize| {
-            let count = i32::try_from(count).unwrap_or_default();
-            raw((first + step * count).to_string())
+    let ends: Vec<&str> = inside.split("..").collect();
+    let (first, last, plain) = match ends[..] {
+        [first, last] => (first, last, true),
+        [first, last, step] if step.parse::<i64>().is_ok() => (first, last, false),
+        _ => return None,
+    };
+    let counted = |number: i64| number.to_string().chars().map(Bit::Quoted).collect();
+    let unknown = || Some(vec![vec![Bit::Unknown]]);
+    if let (Ok(from), Ok(until)) = (first.parse::<i64>(), last.parse::<i64>()) {
+        // Leading zeros give each number as many digits.
+        let plain = plain && from.to_string() == first && until.to_string() == last;
+        let length = usize::try_from(from.abs_diff(until)).unwrap_or(usize::MAX);
+        return match plain && length < BRACES_MAX {
+            true if from <= until => Some((from..=until).map(counted).collect()),
+            true => Some((until..=from).rev().map(counted).collect()),
+            false => unknown(),
         };
-        // Leading zeros and steps are left as a word that nobody knows.
-        return (length < BRACES_MAX).then(|| (0..=length).map(number).collect());
     }
-    let (mut first, mut last) = (first.chars(), last.chars());
-    let (from, until) = (first.next()?, last.next()?);
-    let letters = from.is_ascii_alphabetic() && until.is_ascii_alphabetic() && from <= until;
-    let single = first.next().is_none() && last.next().is_none();
-    (letters && single).then(|| (from..=until).map(|one| raw(one.to_string())).collect())
+    let letter = |text: &str| {
+        let mut letters = text.chars();
+        letters.next().filter(|first| first.is_ascii_alphabetic() && letters.next().is_none())
+    };
+    let (from, until) = (letter(first)?, letter(last)?);
+    match plain && from <= until {
+        true => Some((from..=until).map(|one| vec![Bit::Quoted(one)]).collect()),
+        false => unknown(),
+    }
 }

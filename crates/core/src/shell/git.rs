@@ -196,8 +196,9 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
         "mv" => moved(walker, &inner, &options),
         "restore" => {
             let staged = options.has(&["-S", "--staged"]) && !options.has(&["-W", "--worktree"]);
+            let how = if options.has(&["-s", "--source"]) { How::Change } else { How::Restore };
             if !staged {
-                walker.writes_all(&inner, &options.operands, How::Change, true);
+                walker.writes_all(&inner, &options.operands, how, true);
             }
         }
         "checkout" => checkout(walker, &inner, &call, &options),
@@ -268,9 +269,11 @@ fn worktree(walker: &mut Walker, command: &Command, options: &Options) {
 /// `checkout` of paths; a name alone may be a branch, and then anything changes.
 fn checkout(walker: &mut Walker, command: &Command, call: &Call<'_>, options: &Options) {
     if let Some(paths) = call.behind_dashes() {
+        let plain = options.operands.len() <= paths.len();
+        let how = if plain { How::Restore } else { How::Change };
         let mut paths = paths.to_vec();
         paths.iter_mut().for_each(as_pathspec);
-        return walker.writes_all(command, &paths, How::Change, true);
+        return walker.writes_all(command, &paths, how, true);
     }
     let paths = &options.operands;
     let making = options.has(&["-b", "-B", "--orphan"]);
@@ -281,8 +284,10 @@ fn checkout(walker: &mut Walker, command: &Command, call: &Call<'_>, options: &O
     let sure = sure || options.has(&OF_CONFLICTS);
     if let (false, Some((first, others))) = (making, paths.split_first()) {
         let when = if sure { When::Always } else { When::There };
-        walker.writes_when(walker.place(command, first), How::Change, true, when);
-        walker.writes_all(command, others, How::Change, true);
+        // The first of several that is no path is a commit.
+        let how = if sure { How::Restore } else { How::Change };
+        walker.writes_when(walker.place(command, first), how, true, when);
+        walker.writes_all(command, others, how, true);
     }
     if paths.len() < 2 && !sure {
         walker.writes(Place::Unknown, How::Change, true);

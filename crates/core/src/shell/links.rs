@@ -32,7 +32,8 @@ impl Links {
         if self.made.is_empty() && !self.unsure {
             return found;
         }
-        let follows = matches!(how, How::Create | How::Change | How::Append | How::Copy);
+        let follows =
+            matches!(how, How::Create | How::Change | How::Restore | How::Append | How::Copy);
         let mut open = vec![plain(place)];
         while let Some(place) = open.pop() {
             for (at, leads_to) in &self.made {

@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 
-use super::Unparsed;
+use super::{LINE_BYTES_MAX, Unparsed};
 
-/// The most commands that are guessed, and the bytes they are guessed from.
+/// More commands than this are guessed only where they may be a danger by their name.
 const GUESSES_MAX: usize = 500;
-const GUESSED_BYTES_MAX: usize = 64 * 1024;
+/// Programs that take away what they name.
+const REMOVERS: [&str; 8] = ["rm", "rmdir", "mv", "unlink", "shred", "trash", "rsync", "find"];
 
 /// What `mktemp` prints, where nothing turns it elsewhere: whoever knows the folder of temporary
 /// files puts that for `/tmp`.
@@ -185,6 +186,27 @@ impl Place {
 }
 
 impl Place {
+    /// The folder in which a pattern begins, and the pattern from there; any other place is itself,
+    /// with nothing behind it.
+    pub fn parted(&self) -> (Self, &str) {
+        let Self::Pattern(text) = self else { return (self.clone(), "") };
+        let special = text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len());
+        let (folder, rest) = match text[..special].rfind('/') {
+            Some(0) => ("/", &text[1..]),
+            Some(at) => (&text[..at], &text[at + 1..]),
+            None => (".", text.as_str()),
+        };
+        let folder = match folder.strip_prefix('~') {
+            None => Self::Path(folder.to_owned()),
+            Some("") => Self::Home(String::new()),
+            Some(below) => match below.strip_prefix('/') {
+                Some(below) => Self::Home(below.to_owned()),
+                None => Self::Unknown,
+            },
+        };
+        (folder, rest)
+    }
+
     /// The word that names it whatever folder the line goes to.
     pub(super) fn as_argument(&self) -> Argument {
         match self {
@@ -250,6 +272,8 @@ pub enum How {
     Create,
     /// Made, or changed where it is.
     Change,
+    /// Goes back to what git has of it, where it differs: `git restore`.
+    Restore,
     Append,
     /// It goes, and with `below` all that is in it.
     Delete,
@@ -265,37 +289,66 @@ pub enum How {
 
 /// Words as they would be without any grammar: rather one too many is looked at than one too few.
 pub(super) fn guessed(line: &str, why: Unparsed) -> Deeds {
-    let mut end = line.len().min(GUESSED_BYTES_MAX);
+    let mut end = line.len().min(LINE_BYTES_MAX);
     while !line.is_char_boundary(end) {
         end -= 1;
     }
     let parts = line[..end].split(['\n', ';', '&', '|', '(', ')', '`', '{', '}']);
     let mut commands: Vec<Command> = Vec::new();
     for part in parts {
-        let mut fresh = true;
+        let mut known = None;
         let words = part.split(|letter: char| letter.is_whitespace() || "'\"<>".contains(letter));
         for word in words.filter(|word| !word.is_empty()) {
             let word = Argument::Text(word.trim_start_matches(['$', '\\']).replace('\\', ""));
-            // What starts other programs is not known here: these two begin wherever they stand.
-            fresh |= matches!(word.program(), "git" | "baton");
-            if fresh && commands.len() >= GUESSES_MAX {
-                break;
+            // What starts other programs is not known here: these begin wherever they stand.
+            let begins = match word.program() {
+                "git" | "baton" => true,
+                program => REMOVERS.contains(&program) && known != Some("git"),
+            };
+            let crowded = commands.len() >= GUESSES_MAX;
+            match commands.last_mut().filter(|_| known.is_some() && !begins) {
+                Some(command) => command.argv.push(word),
+                // Of many commands only those are looked at.
+                None if crowded && !begins => {}
+                None => {
+                    known = Some(if word.program() == "git" { "git" } else { "" });
+                    let command = Command::new(vec![word], Place::Unknown);
+                    commands.push(Command { feeds: true, ..command });
+                }
             }
-            match commands.last_mut() {
-                Some(command) if !fresh => command.argv.push(word),
-                _ => commands
-                    .push(Command { feeds: true, ..Command::new(vec![word], Place::Unknown) }),
-            }
-            fresh = false;
         }
     }
-    let writes = vec![Write {
+    let anywhere = Write {
         place: Place::Unknown,
         how: How::Change,
         below: true,
         part: true,
         when: When::Always,
-    }];
+    };
+    let mut writes = vec![anywhere];
+    writes.extend(commands.iter().flat_map(guessed_removals));
     let background = line[..end].contains('&');
     Deeds { commands, writes, background, unparsed: Some(why), ..Deeds::default() }
+}
+
+/// What a guessed command would take away, from where the line starts.
+fn guessed_removals(command: &Command) -> Vec<Write> {
+    let removes = match command.name() {
+        "git" => command.argv.iter().any(|word| word.text() == Some("worktree")),
+        name => REMOVERS.contains(&name),
+    };
+    let words = command.argv.iter().skip(1).filter_map(Argument::text).filter(|_| removes);
+    let named = words.filter(|word| !word.starts_with('-'));
+    let place = |word: &str| match word.strip_prefix("~/") {
+        Some(rest) => Place::Home(rest.to_owned()),
+        None => Place::here().join(&word.into()),
+    };
+    let gone = |word: &str| Write {
+        place: place(word),
+        how: How::Delete,
+        below: true,
+        part: false,
+        when: When::Always,
+    };
+    named.map(gone).collect()
 }

@@ -3,51 +3,29 @@
 //! Owns which of its words lead somewhere: what it writes, where it runs, where it is a danger.
 //! Invariant: the folder where the line started is none of them.
 
+use std::collections::BTreeSet;
+
 use super::outcome::{Argument, Command, Deeds, Place};
 use super::{danger, read};
-
-/// Places of one line that are told.
-const PLACES_MAX: usize = 32;
 
 /// Known paths that a line writes, runs in or endangers, each once, in the order of the line.
 pub fn places(line: &str) -> Vec<Place> {
     let deeds = read(line);
-    let mut places: Vec<Place> = Vec::new();
-    for place in all(&deeds) {
-        let somewhere = match &place {
-            Place::Path(text) => text != ".",
-            Place::Home(_) => true,
-            Place::Root(_) | Place::Pattern(_) | Place::Unknown => false,
-        };
-        if somewhere && !places.contains(&place) {
-            places.push(place);
-        }
-        if places.len() >= PLACES_MAX {
-            break;
-        }
-    }
-    places
+    let somewhere = |place: &Place| match place {
+        Place::Path(text) => text != ".",
+        Place::Home(_) => true,
+        Place::Root(_) | Place::Pattern(_) | Place::Unknown => false,
+    };
+    let mut known = BTreeSet::new();
+    all(&deeds).filter(|place| somewhere(place) && known.insert(place.clone())).collect()
 }
 
 fn all(deeds: &Deeds) -> impl Iterator<Item = Place> {
-    let written = deeds.writes.iter().map(|write| begins(&write.place));
+    let written = deeds.writes.iter().map(|write| write.place.parted().0);
     let folders = deeds.commands.iter().map(|command| command.folder.clone());
     let dangers = danger::of(deeds).into_iter().map(|danger| danger.folder);
     let turned = deeds.commands.iter().filter(|one| one.name() == "git").flat_map(elsewhere);
     dangers.chain(written).chain(folders).chain(turned)
-}
-
-/// A path, or the folder in which a pattern begins.
-fn begins(place: &Place) -> Place {
-    let Place::Pattern(text) = place else { return place.clone() };
-    let special = |name: &&str| !name.contains(['*', '?', '[', '{', '\\']);
-    let names: Vec<&str> = text.split('/').take_while(special).collect();
-    match names.split_first() {
-        Some((&"~", rest)) => Place::Home(rest.join("/")),
-        Some((&"", [])) => Place::Path("/".to_owned()),
-        Some(_) => Place::Path(names.join("/")),
-        None => Place::here(),
-    }
 }
 
 /// Repositories that git is turned to: `--git-dir=/x/.git`, `GIT_WORK_TREE=/x`.

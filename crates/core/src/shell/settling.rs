@@ -3,8 +3,10 @@
 //! Owns which of two readings of a word holds. It refuses to look itself: whoever asks says what is
 //! there. Invariant: nothing is taken away that could still be written.
 
+use std::collections::BTreeSet;
+
 use super::git;
-use super::outcome::{Deeds, How, Place, When, Write};
+use super::outcome::{Deeds, How, Place, TEMPORARY, When, Write};
 
 /// What is at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,9 @@ impl Deeds {
     /// Leaves only what holds there. Where nothing can be seen, `look` says nothing, and both
     /// readings stay.
     pub fn settle(&mut self, look: impl Fn(&Place) -> Option<Seen>) {
+        let folders: BTreeSet<&Place> = self.commands.iter().map(|one| &one.folder).collect();
+        let entered = folders.into_iter().all(|folder| self.is_entered(folder, &look));
+        self.harmless &= entered;
         let moves = |write: &Write| {
             write.how == How::MoveFrom && look(&write.place).is_none_or(|seen| seen == Seen::Folder)
         };
@@ -40,6 +45,30 @@ impl Deeds {
             }
         }
     }
+}
+
+impl Deeds {
+    /// Does a command surely run in that folder? A `cd` that fails leaves it where it was; a folder
+    /// that the line makes itself is there by then.
+    fn is_entered(&self, folder: &Place, look: &impl Fn(&Place) -> Option<Seen>) -> bool {
+        let temporary = matches!(folder, Place::Path(text) if text.starts_with(TEMPORARY));
+        if *folder == Place::here() || temporary {
+            return true;
+        }
+        let made = |write: &Write| write.how == How::Folder && is_above(folder, &write.place);
+        !matches!(look(folder), Some(Seen::Missing | Seen::File)) || self.writes.iter().any(made)
+    }
+}
+
+/// Is it that folder, or one on the way to it?
+fn is_above(folder: &Place, place: &Place) -> bool {
+    let (folder, place) = match (folder, place) {
+        (Place::Path(folder), Place::Path(place)) => (folder, place),
+        (Place::Home(folder), Place::Home(place)) => (folder, place),
+        _ => return false,
+    };
+    let rest = place.strip_prefix(folder.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn holds(write: &Write, look: &impl Fn(&Place) -> Option<Seen>) -> bool {

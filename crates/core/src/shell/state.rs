@@ -58,7 +58,7 @@ impl State {
     /// Sets a variable; one too many, or one too long, is just not known.
     pub(super) fn set(&mut self, name: &str, value: Option<Argument>) {
         let fits = |value: &Argument| value.shown().len() <= VALUE_BYTES_MAX;
-        let special = matches!(name, "HOME" | "PWD" | "TMPDIR");
+        let special = matches!(name, "HOME" | "PWD" | "OLDPWD" | "TMPDIR" | "IFS");
         if self.variables.len() < VARIABLES_MAX || special || self.variables.contains_key(name) {
             self.variables.insert(name.to_owned(), value.filter(fits));
         }

@@ -30,6 +30,7 @@ fn write(write: &Write) -> String {
     let how = match write.how {
         How::Create => "create",
         How::Change => "change",
+        How::Restore => "restore",
         How::Append => "append",
         How::Delete => "delete",
         How::DeleteFiles => "thin",

@@ -152,10 +152,18 @@ fn after_line(
     let quiet = begun.map_or(quiet, |begun| !begun.writes);
     let compared = begun.is_none_or(|begun| begun.compared);
     let about = About { deeds: &deeds, quiet, compared, cwd, ran };
-    let mut compared = Compared { undone, ..after_here(workspace, actor, &about)? };
+    let Some(looks) = Looks::here(workspace, actor) else { return Ok(Compared::default()) };
+    let mut behind = looks.behind_elsewhere();
+    let mut compared = Compared { undone, ..after_here(workspace, actor, &about, &looks)? };
     for root in others {
-        let there = |workspace: &mut Workspace, actor: &Actor| after_here(workspace, actor, &about);
-        compared.add(workspace.within(&root, actor, there)?);
+        behind.remove(&root);
+        compared.add(workspace.within(&root, actor, |workspace, actor| {
+            let Some(looks) = Looks::here(workspace, actor) else { return Ok(Compared::default()) };
+            after_here(workspace, actor, &about, &looks)
+        })?);
+    }
+    for root in behind {
+        compared.add(workspace.within(&root, actor, meanwhile_here)?);
     }
     Ok(compared)
 }
@@ -178,12 +186,11 @@ fn after_here(
     workspace: &mut Workspace,
     actor: &Actor,
     about: &About<'_>,
+    looks: &Looks,
 ) -> Result<Compared, Failure> {
     let About { deeds, quiet, compared: everywhere, cwd, ran } = *about;
     let mut compared = Compared::default();
-    let (Some(me), Some(looks)) = (Who::acting(actor), Looks::here(workspace, actor)) else {
-        return Ok(compared);
-    };
+    let Some(me) = Who::acting(actor) else { return Ok(compared) };
     if quiet && !looks.any_behind() {
         return Ok(compared);
     }
@@ -233,8 +240,17 @@ pub fn outlasts(workspace: &Workspace, actor: &Actor) {
     held::go_on(workspace, actor, &open);
 }
 
-/// Compares what runs in the background, if anything does.
+/// Compares what runs in the background, if anything does, in whatever tree.
 pub fn meanwhile(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, Failure> {
+    let elsewhere = Looks::here(workspace, actor).map(|looks| looks.behind_elsewhere());
+    let mut compared = meanwhile_here(workspace, actor)?;
+    for root in elsewhere.unwrap_or_default() {
+        compared.add(workspace.within(&root, actor, meanwhile_here)?);
+    }
+    Ok(compared)
+}
+
+fn meanwhile_here(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, Failure> {
     let mut compared = Compared::default();
     let looks = Looks::here(workspace, actor).filter(|_| workspace.place.git.is_some());
     let (Some(me), Some(looks)) = (Who::acting(actor), looks) else { return Ok(compared) };

@@ -43,6 +43,9 @@ const BEHIND_MAX: usize = 8;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Seen {
     call: String,
+    /// Of the tree.
+    #[serde(default)]
+    root: PathBuf,
     /// In milliseconds of the wall clock.
     at: u64,
     /// When the command began: later looks of one in the background keep it.
@@ -169,6 +172,20 @@ impl Looks {
         !self.open().is_empty()
     }
 
+    /// Roots of the other trees in which the agent has such commands.
+    pub(super) fn behind_elsewhere(&self) -> BTreeSet<PathBuf> {
+        let now = activity::now();
+        let who = self.own.strip_suffix(self.tree.as_str()).unwrap_or(&self.own);
+        let elsewhere = |line: &str| {
+            let (tree, rest) = line.strip_prefix(who)?.split_once(kind(true))?;
+            let is_other = tree != self.tree && !tree.contains(' ');
+            is_other.then(|| serde_json::from_str::<Seen>(rest).ok())?
+        };
+        let looks = self.text.lines().filter_map(elsewhere);
+        let open = looks.filter(|one| one.began + BACKGROUND_MS_MAX > now && one.root.is_dir());
+        open.map(|one| one.root).collect()
+    }
+
     /// How things stood before the call, and before what runs in the background.
     pub(super) fn before(&self, call: Option<&str>) -> Option<Before> {
         let open = self.open();
@@ -227,7 +244,8 @@ impl Looks {
                 states.insert(path, state);
             }
         }
-        Ok(Seen { call: call.to_owned(), at, began, head, claims, files: states })
+        let (call, root) = (call.to_owned(), place.root.clone());
+        Ok(Seen { call, root, at, began, head, claims, files: states })
     }
 
     /// How files of this tree stood when anybody of the session looked last.

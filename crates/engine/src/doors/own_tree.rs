@@ -13,7 +13,8 @@ use baton_core::id::SessionId;
 use baton_core::sessions::{Session, TEXT_BYTES_MAX, client_alias, is_bidi};
 use baton_core::view::scan;
 
-use super::Visitor;
+use super::activity::Who;
+use super::{Visitor, calls};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::workspace::Workspace;
@@ -51,7 +52,7 @@ fn mark_in(place: &Place) -> Option<PathBuf> {
 
 /// Is a subagent a session of its own here? It is in a linked tree to which it went apart from its
 /// parent. One that stayed behind while its parent went away is its parent's still, with all that
-/// it holds.
+/// it holds; so is one whose line went here and is over now, as it was when that began.
 pub(super) fn is_alone(
     workspace: &mut Workspace,
     visitor: &Visitor<'_>,
@@ -64,6 +65,15 @@ pub(super) fn is_alone(
         // Its parent may have come after it.
         let text = std::fs::read_to_string(path).unwrap_or_default();
         return Ok(text == mark_of(&parent.session, visitor.client, &id_of(visitor, agent)));
+    }
+    let me = Actor {
+        session: Some(parent.session.clone()),
+        agent: Some(agent.to_owned()),
+        ..Actor::default()
+    };
+    let began = |call: &str| calls::find(&workspace.place, &Who::acting(&me)?, call);
+    if visitor.ended.and_then(began).is_some() {
+        return Ok(false);
     }
     let tree = workspace.tree.clone();
     workspace.look(&Actor::default(), Observed::default(), |view, _| {

@@ -139,6 +139,7 @@ pub fn find_to_act(
             agent: None,
             // A server stays where it was started, wherever its agent works.
             is_here: false,
+            ended: None,
             agent_role: None,
             continues: false,
             credential: None,

@@ -4,6 +4,7 @@
 //! where others work in it, and is nobody's business where one is alone. Files that a line surely
 //! writes are judged as edits. What cannot be known from the line is compared afterwards.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use baton_core::check::Verdict;
@@ -35,6 +36,9 @@ use crate::{api, doors};
 
 /// What gives a session the whole tree.
 pub const GIT_TREE: &str = "@git/tree";
+/// So many dangers of one line are weighed by what they name; of more, each is taken to be about a
+/// whole tree.
+const WEIGHED_MAX: usize = 50;
 
 /// Why a line may not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,7 +188,9 @@ fn look(
     Ok(())
 }
 
-/// Each danger is one where it takes effect: in the tree it is about, and nowhere outside.
+/// Each danger is one where it takes effect: in the tree it is about, and nowhere outside. However
+/// often a line says the same, it is weighed once: a line must not be so long that there is no
+/// answer in time.
 fn look_at_dangers(
     workspace: &mut Workspace,
     actor: &Actor,
@@ -194,20 +200,28 @@ fn look_at_dangers(
 ) -> Result<(), Failure> {
     let mut dangers = danger::of(deeds);
     dangers.extend(whereabouts::removals(&workspace.place, cwd, deeds));
-    for danger in dangers {
-        match whereabouts::of(&workspace.place, cwd, &danger.folder) {
+    let mut weighed = BTreeSet::new();
+    for mut danger in dangers {
+        if weighed.len() >= WEIGHED_MAX {
+            danger.named.clear();
+        }
+        let whereabouts = whereabouts::of(&workspace.place, cwd, &danger.folder);
+        if !weighed.insert((danger.verb, whereabouts.clone(), danger.named.clone())) {
+            continue;
+        }
+        match whereabouts {
             Whereabouts::Here if sweeping::spares(workspace, actor, cwd, &danger)? => {}
-            Whereabouts::Here => weigh(workspace, actor, danger, None, judged)?,
+            Whereabouts::Here => weigh(workspace, actor, cwd, danger, None, judged)?,
             Whereabouts::Tree(root) => workspace.within(&root, actor, |workspace, actor| {
                 if sweeping::spares(workspace, actor, cwd, &danger)? {
                     return Ok(());
                 }
-                weigh(workspace, actor, danger, Some(&root), judged)
+                weigh(workspace, actor, cwd, danger, Some(&root), judged)
             })?,
             Whereabouts::Outside => {
                 let always = [Verb::ActsAsPerson, Verb::ActsAsSession, Verb::KillsBaton];
                 if always.contains(&danger.verb) {
-                    weigh(workspace, actor, danger, None, judged)?;
+                    weigh(workspace, actor, cwd, danger, None, judged)?;
                 }
             }
         }
@@ -225,6 +239,7 @@ fn look_at_dangers(
 fn weigh(
     workspace: &mut Workspace,
     actor: &Actor,
+    cwd: &Path,
     danger: Danger,
     root: Option<&Path>,
     judged: &mut Judged,
@@ -237,12 +252,14 @@ fn weigh(
         | Verb::DeletesBaton
         | Verb::ActsAsPerson
         | Verb::ActsAsSession
-        | Verb::KillsBaton => true,
+        | Verb::KillsBaton
+        | Verb::TooLong => true,
         Verb::Push => false,
-        // Whose files they are is judged when git asks.
+        // Whose files they are is judged when git asks; but git knows no subagents.
         Verb::NamedCommit => {
             judged.on_target = guarded_branch(workspace)?;
-            judged.on_target.is_some()
+            risk.others = sweeping::siblings_with(workspace, actor, cwd, &danger.named)?;
+            judged.on_target.is_some() || !risk.is_none()
         }
         Verb::PlainCommit => {
             judged.on_target = guarded_branch(workspace)?;

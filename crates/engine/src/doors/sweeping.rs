@@ -7,6 +7,7 @@
 //! uncommitted work of a holder that is gone is under `refs/baton/rescue/` before the sweep may run
 //! (S17).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use baton_core::claim::{Claim, Holder};
@@ -22,6 +23,7 @@ use super::whereabouts;
 use crate::failure::Failure;
 use crate::git::{Changed, Git, Rescue};
 use crate::place::identity::resolve;
+use crate::resources::meant_path;
 use crate::sessions::SeatState;
 use crate::sighting::{RESCUE_PREFIX, bury, files, life_of};
 use crate::workspace::Workspace;
@@ -64,6 +66,37 @@ pub(super) fn others(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Str
         names.dedup();
     }
     Ok(names)
+}
+
+/// The subagents beside the actor that hold some of what a commit names. What git alone reads, and
+/// what is not named, may be any file.
+pub(super) fn siblings_with(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    named: &[Named],
+) -> Result<Vec<String>, Failure> {
+    if actor.agent.is_none() {
+        return Ok(Vec::new());
+    }
+    let place = &workspace.place;
+    let meant = |named: &Named| {
+        let path = whereabouts::path_of(place, cwd, named)?;
+        Some(meant_path(place, cwd, path.to_str()?).here)
+    };
+    let files: Option<Vec<Vec<Resource>>> = named.iter().map(meant).collect();
+    let Some(files) = files.filter(|_| !named.is_empty()) else {
+        return others(workspace, actor);
+    };
+    let named = |held: &Resource| files.iter().flatten().any(|file| file.overlaps(held));
+    let mut held = held_here(workspace)?;
+    held.retain(|one| {
+        let hold = &one.claim.hold;
+        let is_theirs = is_of_own_subagent(actor, &hold.holder) && !one.is_gone();
+        is_theirs && hold.resources.iter().any(named)
+    });
+    let names: BTreeSet<String> = held.iter().map(|one| name_of(&one.claim.hold.holder)).collect();
+    Ok(names.into_iter().collect())
 }
 
 /// Names of the other live sessions in this tree.
@@ -144,7 +177,7 @@ pub(super) fn spares(
     cwd: &Path,
     danger: &Danger,
 ) -> Result<bool, Failure> {
-    if danger.swept.is_empty() {
+    if danger.named.is_empty() || danger.verb == Verb::NamedCommit {
         return Ok(false);
     }
     let place = &workspace.place;
@@ -153,7 +186,7 @@ pub(super) fn spares(
         let located = resolve(place, cwd, path.as_os_str()).ok()?.into_iter().next_back()?;
         Some(located.path).filter(|path| !path.is_empty())
     };
-    let folders: Option<Vec<String>> = danger.swept.iter().map(within).collect();
+    let folders: Option<Vec<String>> = danger.named.iter().map(within).collect();
     let Some(folders) = folders else { return Ok(false) };
     if danger.verb != Verb::Clean {
         return Ok(true);

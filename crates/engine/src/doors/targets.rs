@@ -34,6 +34,8 @@ pub(super) struct Aims {
     pub(super) files: Vec<Target>,
     /// Folders and patterns of which all is written.
     pub(super) wide: Vec<Target>,
+    /// Of them only what differs from what git has, if anything is.
+    pub(super) restores: bool,
     /// It may write something else: compared afterwards.
     pub(super) compared: bool,
 }
@@ -42,12 +44,18 @@ pub(super) struct Aims {
 pub(super) fn aims(place: &Place, cwd: &Path, deeds: &mut Deeds) -> Aims {
     let from = From { place, cwd };
     deeds.settle(|place| from.look(place));
-    let mut aims = Aims { compared: !deeds.harmless, ..Aims::default() };
+    let restores = |write: &Write| write.how == How::Restore || !write.below && !is_pattern(write);
+    let restores = deeds.writes.iter().all(restores);
+    let mut aims = Aims { compared: !deeds.harmless, restores, ..Aims::default() };
     for write in deeds.writes.iter().filter(|write| write.how != How::Folder) {
         from.aim(write, &mut aims);
     }
     aims.compared |= !aims.wide.is_empty() || aims.files.len() > CLAIM_RESOURCES_MAX;
     aims
+}
+
+fn is_pattern(write: &Write) -> bool {
+    matches!(write.place, shell::Place::Pattern(_) | shell::Place::Unknown)
 }
 
 /// Where words of a line begin.
@@ -106,7 +114,7 @@ impl From<'_> {
         match named(self.place, self.cwd, std::slice::from_ref(&word)) {
             Err(Failure::Path(identity::Error::Outside { .. })) => {
                 // The pattern may reach into the workspace from above it.
-                aims.compared |= target.pattern && self.is_above(&target.path);
+                aims.compared |= target.pattern && self.is_above(&write.place);
             }
             Err(Failure::Path(identity::Error::GitDir { .. })) => {
                 if !self.is_of_another_repository(&target.path) {
@@ -133,14 +141,9 @@ impl From<'_> {
         }
     }
 
-    fn is_above(&self, pattern: &str) -> bool {
-        let special = |segment: &&str| !segment.contains(['*', '?', '[', '{', '\\']);
-        let folder: Vec<&str> = pattern.split('/').take_while(special).collect();
-        let folder = match folder[..] {
-            [""] => PathBuf::from("/"),
-            _ => self.cwd.join(folder.join("/")),
-        };
-        folder.canonicalize().is_ok_and(|folder| self.place.root.starts_with(folder))
+    fn is_above(&self, pattern: &shell::Place) -> bool {
+        let folder = self.path(&pattern.parted().0).and_then(|folder| folder.canonicalize().ok());
+        folder.is_some_and(|folder| self.place.root.starts_with(folder))
     }
 
     /// A `.git` that is a folder of its own within the tree, as in what was cloned to be kept: it
@@ -175,7 +178,7 @@ pub(super) fn judge(
 ) -> Result<edit::Judged, Failure> {
     let all: Vec<Target> = aims.files.iter().chain(&aims.wide).cloned().collect();
     edit::judge_after(workspace, actor, cwd, &all, |workspace, actor, judged| {
-        look_into_folders(workspace, actor, judged)?;
+        look_into_folders(workspace, actor, aims.restores, judged)?;
         if judged.verdict < Verdict::Ask {
             judged.findings.retain(|one| is_file(&one.resource));
             leave_ignored(workspace, judged)?;
@@ -191,10 +194,12 @@ fn is_file(resource: &Resource) -> bool {
     matches!(resource, Resource::Path(pattern) if pattern.is_literal())
 }
 
-/// A zone that a folder only reaches into says nothing of what is there: its files do.
+/// A zone that a folder only reaches into says nothing of what is there: its files do, and of what
+/// is restored those that have changed.
 fn look_into_folders(
     workspace: &mut Workspace,
     actor: &Actor,
+    restores: bool,
     judged: &mut edit::Judged,
 ) -> Result<(), Failure> {
     let by_zone = |one: &Finding| {
@@ -209,7 +214,11 @@ fn look_into_folders(
     if workspace.place.git.is_none() || !judged.findings.iter().any(by_zone) {
         return Ok(());
     }
-    let files = Git::in_tree(&workspace.place.root)?.list_files()?;
+    let git = Git::in_tree(&workspace.place.root)?;
+    let files = match restores {
+        true => git.status(&[String::new()])?.paths().into_iter().map(str::to_owned).collect(),
+        false => git.list_files()?,
+    };
     let policy = policy::in_force(workspace)?.unwrap_or_default();
     let (wide, rest): (Vec<Finding>, Vec<Finding>) =
         std::mem::take(&mut judged.findings).into_iter().partition(by_zone);
@@ -217,7 +226,9 @@ fn look_into_folders(
     let strict = |path: &Resource| {
         policy.rule(path) >= Rule::Require && wide.iter().any(|one| one.resource.covers(path))
     };
-    let files = files.iter().filter_map(|path| Resource::literal(path).ok()).filter(strict);
+    // What is listed as a folder is another repository or tree, with files of its own.
+    let files = files.iter().filter(|path| !path.ends_with('/'));
+    let files = files.filter_map(|path| Resource::literal(path).ok()).filter(strict);
     let files: Vec<Resource> = files.take(NAMED_MAX).collect();
     if !files.is_empty() {
         judged.findings.extend(checking::judge(workspace, actor, &files, None)?.findings);

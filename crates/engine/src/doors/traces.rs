@@ -104,7 +104,7 @@ impl Trace {
 
     /// All lines, oldest first; nothing when there is no trace.
     pub(super) fn text(&self) -> String {
-        fs::read_to_string(&self.path).unwrap_or_default()
+        fs::read(&self.path).map(text_of).unwrap_or_default()
     }
 
     /// Its last lines, then more of them, then all: what is asked for is mostly recent, and a hook
@@ -125,8 +125,7 @@ impl Trace {
                     bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
                 bytes.drain(..cut);
             }
-            let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            Some(String::from_utf8(bytes).unwrap_or_else(|error| lossy(error.as_bytes())))
+            Some(text_of(bytes))
         })
     }
 
@@ -135,13 +134,26 @@ impl Trace {
         self.text().lines().map(str::to_owned).collect()
     }
 
-    /// The lines, and the trace is empty after.
+    /// The lines, and the trace is empty after. Each line is taken once, and by one; where others
+    /// write all the time it is left to the next.
     pub(super) fn take(&self) -> Vec<String> {
-        let lines = self.lines();
-        if !lines.is_empty() {
-            let _ = fs::remove_file(&self.path);
+        let Some(mut file) = self.open_alone() else { return Vec::new() };
+        let mut bytes = Vec::new();
+        let taken = file.read_to_end(&mut bytes).and_then(|_| fs::remove_file(&self.path));
+        let text = if taken.is_ok() { text_of(bytes) } else { String::new() };
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The file, for a moment in which nobody else has it; nothing where there is none.
+    fn open_alone(&self) -> Option<File> {
+        for _ in 0..TRIES_MAX {
+            let file = File::open(&self.path).ok()?;
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return Some(file).filter(|file| is_at(file, &self.path));
+            }
+            std::thread::sleep(TRY_AGAIN);
         }
-        lines
+        None
     }
 
     /// Whoever comes second leaves it to the first.
@@ -174,6 +186,12 @@ impl Trace {
     }
 }
 
+/// What was cut short by a full disk is no reason to lose the rest.
+fn text_of(bytes: Vec<u8>) -> String {
+    let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    String::from_utf8(bytes).unwrap_or_else(|error| lossy(error.as_bytes()))
+}
+
 /// Is this still the file of that name?
 fn is_at(file: &File, path: &Path) -> bool {
     let inode = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
@@ -202,6 +220,39 @@ mod tests {
         }
         assert!(tails[0].lines().all(|line| line.len() == 8), "no line cut in two");
         assert!(tails[2].starts_with("one\n"));
+    }
+
+    #[test]
+    fn each_line_is_taken_once() {
+        const LINES: usize = 2_000;
+        let folder = tempfile::tempdir().unwrap();
+        let trace = || Trace { path: folder.path().join("of.words") };
+        let mut taken: Vec<String> = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| (0..LINES).for_each(|at| trace().add(&at.to_string())));
+            let taker = || {
+                let mut taken = Vec::new();
+                while !writer.is_finished() {
+                    taken.extend(trace().take());
+                }
+                taken
+            };
+            let takers = [scope.spawn(taker), scope.spawn(taker)];
+            takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect()
+        });
+        taken.extend(trace().take());
+        taken.sort_by_key(|line| line.parse::<usize>().unwrap());
+        let all: Vec<String> = (0..LINES).map(|at| at.to_string()).collect();
+        assert_eq!(taken, all);
+        assert_eq!(trace().take(), [""; 0]);
+    }
+
+    #[test]
+    fn a_letter_that_was_cut_short_takes_no_other_line_along() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = Trace { path: folder.path().join("of") };
+        trace.add("one");
+        fs::write(&trace.path, b"one\n\xc3\ntwo\n").unwrap();
+        assert_eq!(trace.lines().len(), 3);
     }
 
     #[test]

@@ -12,10 +12,7 @@ use baton_core::shell::{self, Command, Deeds, How, Place as Named, TEMPORARY, Wr
 use crate::place::Place;
 use crate::place::identity::{self, resolve};
 
-/// Folders of one line that are looked at.
-const PLACES_MAX: usize = 100;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Whereabouts {
     Here,
     /// In the tree with this root.
@@ -76,8 +73,8 @@ pub(super) fn other_trees(place: &Place, cwd: &Path, deeds: &Deeds) -> Vec<PathB
     named.dedup();
     let elsewhere = |named: &&Named| !matches!(named, Named::Path(text) if text == ".");
     let mut roots = Vec::new();
-    for named in named.into_iter().filter(elsewhere).take(PLACES_MAX) {
-        if let Whereabouts::Tree(root) = of(place, cwd, named)
+    for named in named.into_iter().filter(elsewhere) {
+        if let Whereabouts::Tree(root) = of(place, cwd, &named.parted().0)
             && root.is_dir()
             && !roots.contains(&root)
         {
@@ -106,22 +103,23 @@ pub(super) fn removals(place: &Place, cwd: &Path, deeds: &Deeds) -> Vec<Danger> 
         deeds.writes.iter().filter(away).map(|write| (&write.place, write.part)).collect();
     gone.sort_unstable();
     gone.dedup();
+    let roots = if gone.is_empty() { Vec::new() } else { place.tree_roots() };
     let mut dangers = Vec::new();
-    for (named, part) in gone.into_iter().take(PLACES_MAX) {
-        let Some(gone) = Gone::of(place, cwd, named) else { continue };
-        let swept = Vec::new();
+    for (away, part) in gone {
+        let Some(gone) = Gone::of(place, cwd, away) else { continue };
+        let named = Vec::new();
         let mut kept = place.git.iter().map(|dirs| &dirs.common_dir).chain([&place.store]);
         if !part && kept.any(|kept| gone.takes(kept)) {
             let (argv, folder) = (vec![gone.shown.clone()], Named::Unknown);
-            dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder, swept });
+            dangers.push(Danger { verb: Verb::DeletesBaton, argv, folder, named });
             continue;
         }
         // Of what is only thinned out, one's own tree stays, and is compared afterwards.
         let goes = |root: &PathBuf| gone.takes(root) && (!part || *root != place.root);
-        for root in place.tree_roots().into_iter().filter(goes) {
+        for root in roots.iter().filter(|root| goes(root)) {
             let (argv, folder) = (vec![gone.shown.clone()], root.display().to_string());
             let (verb, folder) = (Verb::RemovesTree, Named::Path(folder));
-            dangers.push(Danger { verb, argv, folder, swept: swept.clone() });
+            dangers.push(Danger { verb, argv, folder, named: named.clone() });
         }
     }
     dangers
@@ -146,17 +144,10 @@ impl Gone {
             let folder = path.canonicalize().ok().filter(|_| !is_link)?;
             return Some(Self { shown: path.display().to_string(), folder, pattern: None });
         };
-        let special = |name: &str| name.contains(['*', '?', '[', '{', '\\']);
-        let names: Vec<&str> = text.trim_end_matches('/').split('/').collect();
-        let first = names.iter().position(|name| special(name)).unwrap_or(names.len());
-        let (folder, pattern) = names.split_at(first);
-        let folder = match folder.split_first() {
-            Some((&"~", rest)) => home()?.join(rest.join("/")),
-            Some((&"", rest)) => Path::new("/").join(rest.join("/")),
-            _ => cwd.join(folder.join("/")),
-        };
-        let folder = folder.canonicalize().ok()?;
-        Some(Self { shown: text.clone(), folder, pattern: Some(pattern.join("/")) })
+        let (folder, pattern) = named.parted();
+        let folder = path_of(place, cwd, &folder)?.canonicalize().ok()?;
+        let pattern = pattern.trim_end_matches('/').to_owned();
+        Some(Self { shown: text.clone(), folder, pattern: Some(pattern) })
     }
 
     fn takes(&self, path: &Path) -> bool {

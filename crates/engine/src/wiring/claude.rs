@@ -14,8 +14,7 @@ pub(super) const TEAM: &str = ".claude/settings.json";
 pub(super) const PERSONAL: &str = ".claude/settings.local.json";
 const NAME: &str = "claude";
 /// Only tools that Baton judges or learns from: every other call is spared a process.
-const TOOLS: &str =
-    "Edit|Write|MultiEdit|NotebookEdit|Bash|Monitor|Read|Grep|Task|Agent|TaskUpdate";
+const TOOLS: &str = "Edit|Write|MultiEdit|NotebookEdit|Bash|Monitor|Read|TaskUpdate";
 const SECONDS: u32 = 5;
 /// Making a tree checks files out, and may set it up.
 const TREE_SECONDS: u32 = 120;

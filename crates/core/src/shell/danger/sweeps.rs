@@ -42,13 +42,19 @@ fn folder_of_all(pattern: &str) -> Option<&str> {
     Some(folder).filter(|folder| !folder.contains(['*', '?', '[', '{', '\\']))
 }
 
-/// The folders that a verb sweeps through, as its command names them; none where it is the whole
-/// tree, whatever the folder.
-pub(super) fn folders(verb: Verb, command: &Command) -> Vec<Place> {
+/// What a verb commits or sweeps through, as its command names it; none where it is the whole tree,
+/// whatever the folder.
+pub(super) fn named(verb: Verb, command: &Command) -> Vec<Place> {
     let call = git::read(command).filter(|_| !is_turned(command));
     let sweeps = matches!(verb, Verb::AddAll | Verb::DiscardAll | Verb::Clean);
-    let Some(call) = call.filter(|_| sweeps) else { return Vec::new() };
+    let Some(call) = call.filter(|_| sweeps || verb == Verb::NamedCommit) else {
+        return Vec::new();
+    };
     let options = call.options();
+    if verb == Verb::NamedCommit {
+        let file = |path: &Argument| folder(&call, path).unwrap_or(Place::Unknown);
+        return options.operands.iter().map(file).collect();
+    }
     let paths = match call.verb {
         "clean" if options.operands.is_empty() => return vec![call.folder],
         "checkout" if options.has(&["-f", "--force"]) => return Vec::new(),

@@ -2,7 +2,10 @@
 //!
 //! Each must be answered at once; a test that hangs or overflows its stack is the failure.
 
-use crate::shell::{DEPTH_MAX, LINE_BYTES_MAX, Unparsed, read};
+use crate::shell::danger::{Verb, of};
+use crate::shell::{
+    COMMANDS_MAX, DEPTH_MAX, LINE_BYTES_MAX, Place, STEPS_MAX, Unparsed, Write, read,
+};
 
 #[test]
 fn depth_is_bounded() {
@@ -87,6 +90,50 @@ fn work_is_bounded() {
     assert!(!read(&format!("touch {}", "{a,b}".repeat(30))).harmless);
     let bomb = ":(){ :|:& };:";
     assert!(read(bomb).unparsed.is_some());
+}
+
+#[test]
+fn what_is_over_a_limit_is_not_known() {
+    // Braces that the shell makes more words of than are followed, or in a way that is not.
+    for line in [
+        "rm f{1..300}",
+        "rm f{01..12}",
+        "rm f{1..09}",
+        "rm f{1..9..2}",
+        "rm {c..a}",
+        "rm f{a..i..2}",
+        "rm f{1..99999999999}",
+        "rm x{a,f{1..9..2}}",
+    ] {
+        assert!(!read(line).harmless, "{line}");
+    }
+    for line in ["git show HEAD@{1}..HEAD@{2}", "echo {a..} {..} {x..yz}", "touch {9..8} {a..c}"] {
+        assert!(read(line).harmless, "{line}");
+    }
+    // A variable too many is still the one that says how others are split.
+    let many: String = (0..200).map(|number| format!("v{number}=x; ")).collect();
+    assert!(!read(&format!("x=a:b; {many} IFS=:; rm $x")).harmless);
+}
+
+#[test]
+fn of_a_line_that_is_not_read_what_it_takes_away_and_says_to_git_is_guessed() {
+    let dangers = |line: &str| of(&read(line)).iter().map(|one| one.verb).collect::<Vec<_>>();
+    let words = "x ".repeat(STEPS_MAX);
+    let commands = "x; ".repeat(COMMANDS_MAX);
+    for before in [&words, &commands] {
+        let line = format!("echo {before}; git stash");
+        assert!(read(&line).unparsed.is_some());
+        assert_eq!(dangers(&line), [Verb::Stash]);
+    }
+    assert_eq!(dangers(&"x".repeat(LINE_BYTES_MAX + 1)), [Verb::TooLong]);
+    for line in ["rm -rf ../side /s 'x", "mv ../side /s 'x", &format!("rm {words} ../side /s")] {
+        let deeds = read(line);
+        assert!(deeds.unparsed.is_some());
+        for place in ["../side", "/s"] {
+            let gone = |write: &Write| write.place == Place::Path(place.to_owned()) && write.below;
+            assert!(deeds.writes.iter().any(gone), "{place}");
+        }
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn what_is_there_decides() {
         ("mv d new", "from d/**, to new/** if no folder"),
         ("mv f d", "from f, to d/f if in a folder"),
         ("rm -rf d f", "delete d/**, delete f"),
-        ("git checkout -- d f", "change d/**, change f"),
+        ("git checkout -- d f", "restore d/**, restore f"),
         ("git checkout main", "change ?/**, !"),
         ("git checkout f", "change f if there, change ?/**, !"),
     ] {
@@ -49,5 +49,22 @@ fn a_file_is_no_branch() {
         let mut deeds = read(line);
         deeds.settle(look);
         assert_eq!(of(&deeds).len(), dangers, "{line}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_not_entered_for_sure() {
+    for (line, wanted) in [
+        ("cd d; rm f", "delete d/f"),
+        ("cd gone; rm f", "delete gone/f, !"),
+        ("cd gone && rm f", "delete gone/f, !"),
+        ("(cd gone; echo x > f)", "create gone/f, !"),
+        ("pushd gone; touch f; popd", "change gone/f, !"),
+        ("mkdir -p gone/deep && cd gone && touch f", "folder gone/deep, change gone/f"),
+        ("cd ~/x; touch f", "change ~/x/f"),
+    ] {
+        let mut deeds = read(line);
+        deeds.settle(look);
+        assert_eq!(in_short(&deeds), wanted, "{line}");
     }
 }
