@@ -347,7 +347,11 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             format!("{} is for a person to decide", shown(what)),
             "ask a person to run this in a terminal",
         ),
-        Refusal::NotHeld { resource } => {
+        Refusal::NotHeld { resource, holder: Some(holder) } => (
+            format!("{} is held by {}, not by you", shown(resource), render::holder(holder)),
+            "baton claims, to see what is yours",
+        ),
+        Refusal::NotHeld { resource, holder: None } => {
             (format!("{} is not held", shown(resource)), "baton claims, to see what is")
         }
         Refusal::OfSubagent { resource, agent } => {

@@ -244,8 +244,8 @@ fn who_names_a_file_or_runs_what_names_it_is_accused() {
     let (ann, bob) = (Agent::new(&scratch, "ann"), Agent::new(&scratch, "bob"));
     let file = scratch.root().join("src/a.rs");
     for line in [
-        "python3 -c \"open('src/a.rs', 'w')\"",
-        "cd src && python3 -c \"open('a.rs', 'w')\"",
+        "python3 -c \"import tool; tool.make('src/a.rs')\"",
+        "cd src && python3 -c \"import tool; tool.make('a.rs')\"",
         "sh gen.sh",
         "make",
         "python3 gone.py",
@@ -259,6 +259,47 @@ fn who_names_a_file_or_runs_what_names_it_is_accused() {
     }
     let breaches = scratch.baton(&["journal"]).ok().out.matches("around the edit door").count();
     assert_eq!(breaches, 5);
+}
+
+#[test]
+fn who_makes_up_the_names_it_writes_is_accused_where_nobody_else_did_anything() {
+    let scratch = with_files(&["a.rs"]);
+    let all = "import glob\nfor f in glob.glob('*.r' + 's'):\n    open(f, 'w').write('x')\n";
+    scratch.write("all.py", all);
+    scratch.write("each.sh", "for f in *; do echo x > $f; done\n");
+    scratch.write("one.py", "open('out.txt', 'w').write('x')\n");
+    let (ann, bob) = (Agent::new(&scratch, "ann"), Agent::new(&scratch, "bob"));
+    let file = scratch.root().join("a.rs");
+    let inline = "python3 -c \"open('a' + '.r' + 's', 'w')\"";
+    for line in ["python3 all.py", "sh each.sh", inline] {
+        ann.tool("PostToolUse", "r", "Read", &json!({ "file_path": file }));
+        assert_eq!(ann.edits(&file, &format!("before {line}\n")), None);
+        a_moment();
+        bob.begins("k", line);
+        scratch.write("a.rs", &format!("after {line}\n"));
+        accused(&bob.ends("k", line), "a.rs");
+    }
+    let said = scratch.baton(&["journal"]).ok().out;
+    assert_eq!(said.matches("around the edit door").count(), 3, "{said}");
+}
+
+#[test]
+fn nobody_is_accused_by_a_script_whose_names_stand_in_it_or_while_others_are_at_work() {
+    let scratch = with_files(&["a.rs", "b.rs"]);
+    scratch.write("all.py", "for f in glob.glob('*.r' + 's'):\n    open(f, 'w')\n");
+    scratch.write("one.py", "open('out.txt', 'w').write('x')\n");
+    let (ann, bob) = (Agent::new(&scratch, "ann"), Agent::new(&scratch, "bob"));
+    let carl = Agent::new(&scratch, "carl");
+    assert_eq!(ann.edits(&scratch.root().join("a.rs"), "ann's\n"), None);
+    a_moment();
+    bob.begins("k", "python3 one.py");
+    scratch.write("a.rs", "typed\n");
+    noted(&scratch, &bob.ends("k", "python3 one.py"), "a.rs");
+    a_moment();
+    carl.begins("c", "make");
+    bob.begins("l", "python3 all.py");
+    scratch.write("a.rs", "by one of two\n");
+    noted(&scratch, &bob.ends("l", "python3 all.py"), "a.rs");
 }
 
 #[test]

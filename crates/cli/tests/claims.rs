@@ -381,3 +381,16 @@ fn lists_tell_who_is_gone_and_who_has_ended() {
         scratch.acts(&cat, &["claim", "src/a.rs"]).ok();
     });
 }
+
+#[test]
+fn who_lets_go_of_what_another_holds_is_told_whose_it_is() {
+    let scratch = Scratch::workspace();
+    let (ann, bob) = (scratch.session("ann"), scratch.session("bob"));
+    scratch.acts(&ann, &["claim", "src/a.rs"]).ok();
+    for verb in ["release", "renew"] {
+        let said = scratch.acts(&bob, &[verb, "src/a.rs"]).refused(1);
+        assert!(said.err.contains("src/a.rs is held by ann, not by you"), "{said:?}");
+    }
+    let said = scratch.acts(&bob, &["release", "src/b.rs"]).refused(1);
+    assert!(said.err.contains("src/b.rs is not held"), "{said:?}");
+}

@@ -145,9 +145,16 @@ fn the_edit_and_shell_doors_hold_an_agent_to_its_role() {
 
 #[test]
 fn what_a_script_wrote_outside_the_role_is_told_afterwards() {
+    wrote_outside_the_role("open('src/a.rs', 'w').write('fn other() {}')\n");
+    let made_up = "for f in glob.glob('*/*'):\n    open(f, 'w').write('fn other() {}')\n";
+    wrote_outside_the_role(made_up);
+}
+
+#[track_caller]
+fn wrote_outside_the_role(script: &str) {
     let scratch = Scratch::workspace();
     let verify = agent(&scratch, "claude", "v", "verify");
-    scratch.write("build.py", "open('src/a.rs', 'w').write('fn other() {}')\n");
+    scratch.write("build.py", script);
     scratch.git(&["add", "-A"]);
     scratch.git(&["commit", "-qm", "x"]);
     assert_eq!(denied(&verify.shell("before", "python3 build.py")), None);

@@ -62,6 +62,9 @@ fn a_held_file_is_seen_wherever_the_line_names_it_from() {
         "find . -name '*.rs' -delete",
         "chmod -x src/a.rs",
         "echo x > src/a.rs; rm -f [[:digit:]]*",
+        "python3 -c \"open('src/a.rs', 'w').write('x')\"",
+        "cd src && python3 - <<'E'\nopen('a.rs', 'a').write('x')\nE",
+        "node -e \"require('fs').writeFileSync('src/a.rs', 'x')\"",
     ];
     each_denied(&other, "is held by", &lines);
     let why = denied(&other.shell("before", "cp README.md src/a.rs")).unwrap();

@@ -148,3 +148,32 @@ fn the_journal_tells_subagents_apart() {
     assert!(why.contains("(subagent kA) wrote it around the doors while "), "{why}");
     assert!(why.contains("(subagent kB) held it"), "{why}");
 }
+
+/// What the parent is held back with when it stops.
+fn held_back(scratch: &Scratch) -> String {
+    let parent = Agent { scratch, client: "claude", id: "parent" };
+    let said = parent.tells(json!({ "hook_event_name": "Stop", "stop_hook_active": false }));
+    let said = said.ok().out;
+    if said.trim().is_empty() {
+        return said;
+    }
+    let said: Value = serde_json::from_str(&said).unwrap();
+    said["reason"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Claude Code's subagents go on when their parent's turn is over.
+#[test]
+fn who_stops_is_not_told_to_put_back_what_its_subagent_is_at_work_on() {
+    let scratch = Scratch::workspace();
+    edits(&scratch, Some("kA"), "a.txt", "of kA\n");
+    edits(&scratch, None, "own.txt", "of the parent\n");
+    let said = held_back(&scratch);
+    assert!(said.contains("- own.txt is changed") && !said.contains("a.txt"), "{said}");
+    assert_eq!(held_back(&scratch), "", "once");
+    // When it has stopped, its work is its parent's to end: that alone is new.
+    let stopped = json!({ "hook_event_name": "SubagentStop", "agent_id": "kA" });
+    Agent { scratch: &scratch, client: "claude", id: "parent" }.tells(stopped).ok();
+    let said = held_back(&scratch);
+    assert!(said.contains("- a.txt is changed") && !said.contains("own.txt"), "{said}");
+    assert_eq!(held_back(&scratch), "", "once");
+}

@@ -164,7 +164,8 @@ pub fn end(
         let busy_until = caller.session.busy_until(context.now);
         return Ok((caller.activity(context, &[]), Called { busy_until, notices: caller.notices }));
     };
-    let due = claims.iter().filter(|claim| claim.is_half_used(context.now));
+    let due = |claim: &&Claim| claim.is_half_used(context.now) && claim.lives_by(&context.actor);
+    let due = claims.iter().filter(due);
     let renewed: Vec<Renewal> = due.map(|claim| claim.renewal(claim.ttl, context)).collect();
     let busy_until = match &ended {
         Event::CallsEnded { busy_until, .. } => *busy_until,

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
+use crate::context::{Actor, Context};
 use crate::event::Renewal;
 use crate::id::{ClaimId, SessionId, Token, TreeId};
 use crate::resource::Resource;
@@ -154,6 +154,14 @@ impl Claim {
     /// Does the lease still run? Past it the holder must take the claim anew, whoever looks on.
     pub fn is_live(&self, context: &Context) -> bool {
         context.now < self.expiry(context.failed_over_at)
+    }
+
+    /// Do acts of this one keep it alive? What a subagent holds lives by its own acts: one that
+    /// crashed tells nobody, and its session and siblings, who go on, must not keep its holds for
+    /// it for ever.
+    pub(crate) fn lives_by(&self, actor: &Actor) -> bool {
+        let agent = &self.hold.holder.agent;
+        agent.is_none() || *agent == actor.agent
     }
 
     /// A renewal for `ttl` from now. Asking again never shortens what was promised (S8).

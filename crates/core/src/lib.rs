@@ -32,6 +32,7 @@ pub mod landings;
 pub mod launches;
 pub mod memory;
 pub mod messages;
+pub mod naming;
 pub mod notes;
 pub mod notices;
 pub mod numbers;

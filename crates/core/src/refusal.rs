@@ -103,7 +103,11 @@ pub enum Refusal {
     #[error("token {given} is stale")]
     StaleToken { given: Token, current: Option<Token> },
     #[error("{resource} is not held by this session")]
-    NotHeld { resource: String },
+    NotHeld {
+        resource: String,
+        /// Whoever has it instead.
+        holder: Option<Holder>,
+    },
     #[error("{resource} is held by the subagent {agent}")]
     OfSubagent { resource: String, agent: String },
     #[error("claim {claim} is not known")]

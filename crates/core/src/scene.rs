@@ -147,7 +147,11 @@ impl Caller {
             let session = self.session.session.clone();
             events.push(Event::SessionRenewed { session, at: now, expires_at });
         }
-        let due = |claim: &&Claim| claim.is_live(context) && !except.contains(&&claim.claim);
+        let due = |claim: &&Claim| {
+            claim.is_live(context)
+                && claim.lives_by(&context.actor)
+                && !except.contains(&&claim.claim)
+        };
         let claims: Vec<_> =
             self.due.iter().filter(due).map(|claim| claim.renewal(claim.ttl, context)).collect();
         if !claims.is_empty() {
@@ -326,6 +330,12 @@ impl Scene {
                 continue;
             }
             match standing(claim, context) {
+                // That its session's process lives says nothing of a subagent.
+                Standing::Holds { idle_dirty: true, .. }
+                    if claim.hold.holder.session == hold.holder.session =>
+                {
+                    judgement.run_out.push(claim.clone());
+                }
                 Standing::Holds { until, idle_dirty } => {
                     if let Some((asked, held)) = clash {
                         let asked = self.asked_for(hold, asked);

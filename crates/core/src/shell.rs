@@ -14,6 +14,7 @@ pub mod danger;
 mod expand;
 mod formatters;
 mod git;
+mod inline;
 mod links;
 mod options;
 mod outcome;

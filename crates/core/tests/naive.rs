@@ -188,8 +188,9 @@ pub(crate) fn is_live(claim: &Claim, world: &World) -> bool {
     world.now < expiry(claim, world)
 }
 
-/// Does it keep others out: live, or past its time under one of the two exceptions.
-fn stands(claim: &Claim, world: &World) -> bool {
+/// Does it keep others out: live, or past its time under one of the two exceptions. That a process
+/// lives says nothing of one of its subagents to the others.
+fn stands(claim: &Claim, world: &World, sibling: bool) -> bool {
     if is_live(claim, world) {
         return true;
     }
@@ -200,7 +201,7 @@ fn stands(claim: &Claim, world: &World) -> bool {
     let over_changes = dirty.paths.intersection(paths).next().is_some();
     let delay = Span((claim.ttl.0 / 10).min(10_000));
     match world.looks.get(&name).copied().unwrap_or(Life::Unknown) {
-        Life::Alive => over_changes,
+        Life::Alive => over_changes && !sibling,
         Life::Dead => false,
         Life::Unknown => world.now < expiry(claim, world) + delay,
     }
@@ -218,8 +219,11 @@ pub(crate) fn obstacles(
         world.claims().into_iter().map(|claim| (claim.clone(), Plain::of(&claim.hold))).collect();
     let mut used: BTreeMap<String, u32> = BTreeMap::new();
     for (claim, plain) in &claims {
-        let counts =
-            if wanted.rivals(plain) { stands(claim, world) } else { is_live(claim, world) };
+        let sibling = wanted.session == plain.session;
+        let counts = match wanted.rivals(plain) {
+            true => stands(claim, world, sibling),
+            false => is_live(claim, world),
+        };
         if !counts {
             continue;
         }
@@ -325,7 +329,7 @@ pub(crate) fn waits_for(
     for (wanted, waiter) in &all {
         let blockers = edges.entry(node(wanted)).or_default();
         for (claim, plain) in &claims {
-            let there = if certain { is_live(claim, world) } else { stands(claim, world) };
+            let there = if certain { is_live(claim, world) } else { stands(claim, world, false) };
             let clashes = there && wanted.conflicts(plain);
             if clashes || !certain && wanted.things.counted_with(&plain.things) {
                 blockers.insert(node(plain));

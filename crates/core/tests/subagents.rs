@@ -113,6 +113,40 @@ fn a_sibling_is_told_whose_changes_lie_there() {
 }
 
 #[test]
+fn what_a_crashed_subagent_held_does_not_last_for_ever() {
+    let mut world = World::with(["ann", "bob"]);
+    let ttl = world.claim("ann/one", ["a"]).in_tree().granted();
+    let ttl = ttl.expires_at.since(world.now);
+    world.claim("ann/two", ["b"]).in_tree().granted();
+    world.dirty.insert("ann".to_owned(), vec![resource("a")]);
+    world.looks.insert("ann".to_owned(), Life::Alive);
+    // Its session and a sibling go on; nothing is heard of it.
+    for _ in 0..4 {
+        assert_eq!(world.claim("ann/two", ["a"]).in_tree().held().holder.agent.unwrap(), "one");
+        world.pass(Span(ttl.0 / 4));
+        world.acts("ann");
+        world.acts("ann/two");
+    }
+    // For others its session has it as long as it lives over uncommitted work.
+    assert!(world.claim("bob", ["a"]).in_tree().held().idle_dirty);
+    let taken = world.claim("ann/two", ["a"]).in_tree().granted();
+    assert_eq!(taken.left_behind[0].holder.agent.as_deref(), Some("one"));
+    assert!(
+        world
+            .claims_of("ann")
+            .iter()
+            .all(|claim| claim.hold.holder.agent.as_deref() != Some("one"))
+    );
+    // One that is heard of keeps what it has.
+    for _ in 0..8 {
+        world.pass(Span(ttl.0 / 4));
+        world.acts("ann/two");
+        world.claim("ann/three", ["b"]).in_tree().held();
+    }
+    world.audit();
+}
+
+#[test]
 fn an_id_that_could_act_on_a_reader_is_refused() {
     let mut world = World::with(["ann"]);
     for id in ["", "a\u{1b}[0m", "x\u{202e}y", &"x".repeat(65)] {

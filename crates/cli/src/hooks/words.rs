@@ -298,6 +298,12 @@ pub(crate) fn line_denial(judged: &shell::Judged) -> String {
         match one.danger.verb {
             Verb::AddAll => verbs.contains(&Verb::PlainCommit),
             Verb::PlainCommit | Verb::NamedCommit => verbs.contains(&Verb::NoVerify),
+            // Two spellings of one folder, or two folders of one command: the same is true of both.
+            Verb::DeletesBaton => {
+                let first =
+                    judged.stopped.iter().find(|other| other.danger.verb == one.danger.verb);
+                first.is_some_and(|first| !std::ptr::eq(first, *one))
+            }
             _ => false,
         }
     };
@@ -436,10 +442,10 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
 pub(crate) fn left(left: &Left) -> String {
     let mut text = String::from("Baton: before you stop, once:\n");
     for (paths, alone) in [(&left.dirty, true), (&left.shared, false)] {
-        let (is, them) = match paths.len() {
+        let (is, them, stay) = match paths.len() {
             0 => continue,
-            1 => ("is", "it"),
-            _ => ("are", "them"),
+            1 => ("is", "it", "it stays"),
+            _ => ("are", "them", "they stay"),
         };
         let kept = match alone {
             true => format!(", and nobody else can edit {them}"),
@@ -447,7 +453,7 @@ pub(crate) fn left(left: &Left) -> String {
         };
         let _ = writeln!(
             text,
-            "- {} {is} changed and in no commit{kept}: baton commit -m \"…\", or put {them} back.",
+            "- {} {is} changed and in no commit{kept}: baton commit -m \"…\", or say why {stay} so.",
             render::resources(paths)
         );
     }

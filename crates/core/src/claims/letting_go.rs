@@ -120,7 +120,7 @@ pub fn release(
     token: Option<Token>,
     context: &Context,
 ) -> Result<(Vec<Event>, Released), Refusal> {
-    let Own { caller, policy, mut claims } = own_claims(view, which, context)?;
+    let Own { caller, policy, mut claims, other } = own_claims(view, which, context)?;
     fence(&claims, token)?;
     let at_work = |claim: &Claim| {
         let agent = claim.hold.holder.agent.as_ref().filter(|_| claim.is_live(context));
@@ -161,7 +161,7 @@ pub fn release(
     }
     if let (Which::Resources(named), true) = (which, released.is_empty()) {
         let resource = named.first().map(Resource::to_string).unwrap_or_default();
-        return Err(Refusal::NotHeld { resource });
+        return Err(Refusal::NotHeld { resource, holder: other });
     }
     let changed = changed(&events);
     events.extend(caller.activity(context, &changed.iter().collect::<Vec<_>>()));
@@ -198,14 +198,15 @@ pub fn renew(
     token: Option<Token>,
     context: &Context,
 ) -> Result<(Vec<Event>, Renewed), Refusal> {
-    let Own { caller, claims: own, .. } = own_claims(view, which, context)?;
+    let Own { caller, claims: own, other, .. } = own_claims(view, which, context)?;
     fence(&own, token)?;
     if own.is_empty() {
         let resource = match which {
             Which::Resources(named) => named.first().map(Resource::to_string),
             Which::All => None,
         };
-        return Err(Refusal::NotHeld { resource: resource.unwrap_or_else(|| "anything".into()) });
+        let resource = resource.unwrap_or_else(|| "anything".into());
+        return Err(Refusal::NotHeld { resource, holder: other });
     }
     let now = context.now;
     let (timely, late): (Vec<&Claim>, Vec<&Claim>) =
@@ -286,6 +287,8 @@ struct Own {
     caller: Caller,
     policy: Policy,
     claims: Vec<Claim>,
+    /// Who else has what was named.
+    other: Option<Holder>,
 }
 
 fn own_claims(view: &dyn View, which: &Which, context: &Context) -> Result<Own, Refusal> {
@@ -305,13 +308,15 @@ fn own_claims(view: &dyn View, which: &Which, context: &Context) -> Result<Own, 
     };
     let session = &caller.session.session;
     let agent = &context.actor.agent;
-    claims.retain(|claim: &Claim| {
-        // A subagent lets go of its own only; the session itself, of everything it has.
+    claims.retain(|claim: &Claim| claim.hold.resources.iter().any(|held| which.names(held)));
+    // A subagent lets go of its own only; the session itself, of everything it has.
+    let is_own = |claim: &Claim| {
         claim.hold.holder.session == *session
             && (agent.is_none() || claim.hold.holder.agent == *agent)
-            && claim.hold.resources.iter().any(|held| which.names(held))
-    });
-    Ok(Own { caller, policy, claims })
+    };
+    let (claims, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(is_own);
+    let other = others.into_iter().find(|claim| claim.is_live(context));
+    Ok(Own { caller, policy, claims, other: other.map(|claim| claim.hold.holder) })
 }
 
 /// A token that is shown must be the token of a claim that is meant (S4).
@@ -377,7 +382,7 @@ pub fn ask(
     }
     if asked.is_empty() {
         let resource = resources[0].to_string();
-        return Err(Refusal::NotHeld { resource });
+        return Err(Refusal::NotHeld { resource, holder: None });
     }
     events.extend(caller.activity(context, &[]));
     Ok((events, Asked { asked, notices: caller.notices.clone() }))
@@ -456,7 +461,7 @@ fn targeted(
             let mut claims = scene.claims;
             claims.retain(|claim| !overlapping(claim, resources).is_empty());
             match claims.is_empty() && zones.is_empty() {
-                true => Err(Refusal::NotHeld { resource: resources[0].to_string() }),
+                true => Err(Refusal::NotHeld { resource: resources[0].to_string(), holder: None }),
                 false => Ok((claims, zones)),
             }
         }

@@ -11,7 +11,7 @@ use super::state::State;
 use super::tree::{Node, Parsed};
 use super::walk::{Input, Walker};
 use super::wrappers::{self, Inner};
-use super::{outcome, programs};
+use super::{inline, outcome, programs};
 
 impl Walker {
     pub(super) fn command(
@@ -50,6 +50,7 @@ impl Walker {
             Inner::Itself => {
                 if !self.builtin(&command, state)? {
                     programs::judge(self, &command, state, input)?;
+                    inline::judge(self, &command, input);
                 }
                 self.note(command, state, input);
                 Ok(())

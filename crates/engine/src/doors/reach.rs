@@ -3,12 +3,14 @@
 //! Owns the reading of its words and of the texts that it runs: scripts, the recipes of `make`,
 //! what `npm run` stands for, and scripts that those name. It refuses to know who else was at work.
 //! A name in a text is no proof of a write, and a program may write what it never names: this tells
-//! only whether the line has anything to do with a file. Read when something has changed, which is
-//! rare, and never before.
+//! only whether the line has anything to do with a file. What writes under names that it makes up
+//! (`naming`) is taken for unread: any file may be among them. Read when something has changed,
+//! which is rare, and never before.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use baton_core::naming;
 use baton_core::shell::{self, Argument, Command, Deeds, Place as Named};
 
 /// Longer texts are not read.
@@ -23,7 +25,7 @@ const GIT_WORDS_MAX: usize = 6;
 pub(super) enum Says {
     /// All of it could be read, and nothing names the file.
     Nothing,
-    /// It runs something that could not be read.
+    /// It runs something that could not be read, or that writes under names it makes up.
     Unread,
     /// It names the file, a folder above it, or sweeps through all files.
     Named,
@@ -86,12 +88,48 @@ struct Read {
     /// It rewrites whatever it finds.
     sweeps: bool,
     unread: bool,
+    /// It writes under names that it makes up.
+    computes: bool,
 }
 
 #[derive(Debug)]
 struct Text {
     file: PathBuf,
     text: String,
+    language: Language,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Language {
+    /// With the words that the script is given.
+    Shell(Vec<String>),
+    Recipes,
+    Other,
+}
+
+impl Language {
+    /// What its ending or its first line says.
+    fn of(file: &Path, text: &str) -> Self {
+        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let first = text.lines().next().unwrap_or_default();
+        let shebang = first.starts_with("#!") && first.trim_end().ends_with("sh");
+        match ending {
+            "sh" | "bash" | "zsh" | "ksh" => Self::Shell(Vec::new()),
+            "mk" => Self::Recipes,
+            _ if shebang => Self::Shell(Vec::new()),
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Text {
+    fn computes(&self) -> bool {
+        match &self.language {
+            Language::Shell(given) => naming::shell_computes(&self.text, given),
+            Language::Recipes => naming::recipes_compute(&self.text),
+            Language::Other => naming::computes(&self.text),
+        }
+    }
 }
 
 /// Programs that run a text which is their first word, or comes after an option.
@@ -102,6 +140,11 @@ const INTERPRETERS: &[&str] = &[
 /// Endings by which a text that names another one is known to run it.
 const SCRIPTS: &[&str] = &["sh", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "mk", "lua", "php"];
 const RECIPES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "source", "."];
+/// Builders that also run what they have built.
+const BUILDERS: &[&str] = &["cargo", "go", "dotnet", "swift", "zig"];
+/// Words before the name of a text that another one takes in.
+const TAKES_IN: &[&str] = &["import", "from", "require", "require_relative", "source", "load"];
 /// Words of programs that rewrite files without being told which.
 const REWRITES: &[&str] = &[
     "fmt",
@@ -152,13 +195,15 @@ impl Read {
                 let (_, ending) = token.rsplit_once('.').unwrap_or_default();
                 SCRIPTS.contains(&ending)
             };
-            let named: Vec<String> = tokens(&text.text).filter(script).map(str::to_owned).collect();
+            let named = tokens(&text.text).filter(script).map(str::to_owned);
+            let named: Vec<String> = named.chain(taken_in(text)).collect();
             for token in named {
                 for folder in [folder.as_path(), cwd, root] {
                     self.text(&folder.join(&token));
                 }
             }
         }
+        self.computes |= self.texts.iter().any(Text::computes);
     }
 
     fn command(&mut self, root: &Path, command: &Command, cwd: &Path) {
@@ -173,18 +218,23 @@ impl Read {
         self.sweeps |= !checks && words.iter().any(|word| REWRITES.contains(&word.as_str()));
         self.sweeps |= has_git_verb(&words.join(" "));
         self.words.extend(command.input.clone());
+        self.computes |= words.iter().chain(&command.input).any(|word| naming::computes(word));
         let program = command.argv.first().and_then(Argument::text);
         match (name, program) {
             (_, None) => self.unread = true,
             ("make" | "gmake", _) => self.recipes(&words, &folder),
+            (name, _) if BUILDERS.contains(&name) && runs_what_it_built(&words) => {
+                self.unread = true;
+            }
             ("just", _) => drop(self.text(&folder.join("justfile"))),
             ("npm" | "yarn" | "pnpm", _) => self.package(&words, &folder),
             (name, _) if INTERPRETERS.contains(&name) || name.starts_with("python") => {
                 let inline = words.iter().any(|word| matches!(word.as_str(), "-c" | "-e" | "-m"));
                 let script = words.iter().skip(1).position(|word| !word.starts_with('-'));
+                self.module(&words, &folder);
                 match script.map(|at| at + 1).filter(|_| !inline && !is_given(name)) {
                     Some(at) => {
-                        self.unread |= !self.text(&folder.join(&words[at]));
+                        self.script(&folder.join(&words[at]), name, &command.argv[at + 1..]);
                         // That a script runs is no sign that it writes itself.
                         self.words.extend(words.into_iter().skip(at + 1));
                         return;
@@ -194,14 +244,42 @@ impl Read {
             }
             (_, Some(program)) if program.contains('/') => {
                 let file = folder.join(program);
-                let own = !program.starts_with('/') || file.starts_with(root);
-                self.unread |= !self.text(&file) && own;
+                if !program.starts_with('/') || file.starts_with(root) {
+                    self.script(&file, "", &command.argv[1..]);
+                } else {
+                    self.text(&file);
+                }
                 self.words.extend(words.into_iter().skip(1));
                 return;
             }
             _ => {}
         }
         self.words.extend(words);
+    }
+
+    /// A text that is run by this program, and is given these words.
+    fn script(&mut self, file: &Path, by: &str, given: &[Argument]) {
+        self.unread |= !self.text(file);
+        // What it is told to write, nobody can tell either.
+        self.computes |= given.iter().any(|word| match word {
+            Argument::Pattern(_) | Argument::Unknown(_) => true,
+            Argument::Text(_) | Argument::Home(_) | Argument::Start(_) => false,
+        });
+        let Some(text) = self.texts.iter_mut().find(|text| text.file == file) else { return };
+        if SHELLS.contains(&by) || matches!(text.language, Language::Shell(_)) {
+            let given = given.iter().map(|word| word.shown().into_owned());
+            text.language = Language::Shell(given.collect());
+        }
+    }
+
+    /// `python -m NAME`: a text of this tree, or a program that is installed.
+    fn module(&mut self, words: &[String], folder: &Path) {
+        let at = words.iter().position(|word| word == "-m");
+        let Some(name) = at.and_then(|at| words.get(at + 1)) else { return };
+        let name = name.replace('.', "/");
+        for file in [format!("{name}.py"), format!("{name}/__main__.py")] {
+            self.text(&folder.join(file));
+        }
     }
 
     /// Reads a text, once; whether it could be.
@@ -214,7 +292,8 @@ impl Read {
             return false;
         }
         let Ok(text) = std::fs::read_to_string(file) else { return false };
-        self.texts.push(Text { file: file.to_owned(), text });
+        let language = Language::of(file, &text);
+        self.texts.push(Text { file: file.to_owned(), text, language });
         true
     }
 
@@ -225,13 +304,15 @@ impl Read {
             words.get(at + 1)
         };
         let folder = after("-C").map_or_else(|| folder.to_owned(), |to| folder.join(to));
-        match after("-f") {
-            Some(file) => self.unread |= !self.text(&folder.join(file)),
-            None => {
-                // On some file systems two of these names are one file.
-                let _ = RECIPES.iter().any(|name| self.text(&folder.join(name)));
-            }
-        }
+        let file = match after("-f") {
+            Some(file) => Some(folder.join(file)),
+            // On some file systems two of these names are one file.
+            None => RECIPES.iter().map(|name| folder.join(name)).find(|file| file.is_file()),
+        };
+        let Some(file) = file else { return };
+        self.unread |= !self.text(&file);
+        let text = self.texts.iter_mut().find(|text| text.file == file);
+        text.into_iter().for_each(|text| text.language = Language::Recipes);
     }
 
     /// The scripts of a package that its words ask for.
@@ -243,7 +324,8 @@ impl Read {
                 let script = package["scripts"][format!("{before}{word}")].as_str();
                 if let Some(script) = script.filter(|_| self.texts.len() < TEXTS_MAX) {
                     let file = folder.join(format!("package.json#{before}{word}"));
-                    self.texts.push(Text { file, text: script.to_owned() });
+                    let language = Language::Shell(Vec::new());
+                    self.texts.push(Text { file, text: script.to_owned(), language });
                 }
             }
         }
@@ -256,10 +338,31 @@ impl Read {
             || self.texts.iter().any(|text| names(&text.text, &root, path, false));
         match named {
             true => Says::Named,
-            false if self.unread => Says::Unread,
+            false if self.unread || self.computes => Says::Unread,
             false => Says::Nothing,
         }
     }
+}
+
+/// Texts that a text takes in, which it names without their ending.
+fn taken_in(text: &Text) -> Vec<String> {
+    let Some(ending) = text.file.extension().and_then(|ending| ending.to_str()) else {
+        return Vec::new();
+    };
+    let takes = text.text.lines().filter(|line| tokens(line).any(|one| TAKES_IN.contains(&one)));
+    let plain = |token: &&str| !TAKES_IN.contains(token) && !token.contains("..");
+    let named = takes.flat_map(|line| tokens(line).filter(plain));
+    let name = |token: &str| match ending {
+        "py" => format!("{}.{ending}", token.trim_start_matches('.').replace('.', "/")),
+        _ => format!("{token}.{ending}"),
+    };
+    named.map(name).collect()
+}
+
+/// `cargo run`, `go generate`, an alias of a project for one of its own programs.
+fn runs_what_it_built(words: &[String]) -> bool {
+    let verb = words.iter().skip(1).find(|word| !word.starts_with(['-', '+']));
+    verb.is_some_and(|verb| matches!(verb.as_str(), "run" | "generate" | "xtask"))
 }
 
 /// Its first word is a program of its own language, and files come after it.
@@ -358,8 +461,44 @@ mod tests {
         ] {
             assert_eq!(says(line), Says::Nothing, "{line}");
         }
-        for line in ["python3 gone.py", "./gone", "curl x | sh", "$TOOL x"] {
+        for line in ["python3 gone.py", "./gone", "curl x | sh", "$TOOL x", "cargo run"] {
             assert_eq!(says(line), Says::Unread, "{line}");
+        }
+    }
+
+    #[test]
+    fn who_writes_under_names_it_makes_up_may_have_written_anything() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let write = |file: &str, text: &str| std::fs::write(root.join(file), text).unwrap();
+        write("all.py", "import glob\nfor f in glob.glob('*/*'):\n    open(f, 'w')\n");
+        write("joined.py", "open('he' + 'ld', 'w')\n");
+        write("one.py", "open('out.txt', 'w').write('x')\n");
+        write("deep.py", "import all\n");
+        write("reads.py", "import glob\nfor f in glob.glob('*/*'):\n    print(open(f).read())\n");
+        write("each.sh", "for f in */*; do echo x > $f; done\n");
+        write("told.sh", "echo x > \"$1\"\n");
+        write("each.mk", "all:\n\tfor f in */*; do echo x > $$f; done\n");
+        write("each", "#!/usr/bin/env bash\nfor f in */*; do echo x > $f; done\n");
+        write("package.json", r#"{"scripts": {"each": "for f in */*; do echo x > $f; done"}}"#);
+        let says = |line: &str| Reach::of(line, root).says(root, "src/a.rs");
+        for line in [
+            "python3 all.py",
+            "python3 -m all",
+            "python3 deep.py",
+            "python3 joined.py",
+            "python3 -c \"import glob; [open(f, 'w') for f in glob.glob('*/*')]\"",
+            "python3 - <<'EOF'\nopen('he' + 'ld', 'w')\nEOF",
+            "sh each.sh",
+            "sh told.sh",
+            "make -f each.mk",
+            "npm run each",
+            "./each",
+        ] {
+            assert_eq!(says(line), Says::Unread, "{line}");
+        }
+        for line in ["python3 one.py", "python3 reads.py", "sh told.sh out.txt", "npm test"] {
+            assert_eq!(says(line), Says::Nothing, "{line}");
         }
     }
 }

@@ -39,27 +39,50 @@ impl Left {
     }
 }
 
-/// What the session leaves and was not yet told of; nothing when there is nothing new.
+/// What the session leaves and was not yet told of; nothing when there is nothing new. What its
+/// subagents hold is theirs until they stop, or are silent for as long as a lease lasts.
 pub fn left(workspace: &mut Workspace, actor: &Actor) -> Result<Option<Left>, Failure> {
     let Some(session) = actor.session.clone() else {
         return Ok(None);
     };
-    let left = look(workspace, actor)?;
+    let held = held(workspace, actor)?;
+    let held: Vec<ListedClaim> =
+        held.into_iter().filter(|claim| claim.holder.agent.is_none() || claim.run_out).collect();
+    let mut left = look_at(workspace, actor, &held)?;
+    let said = Trace::of_session(&workspace.place, &session, "stops");
+    let known = said.lines();
+    // What was let go and is changed again is held by another claim, and is something new.
+    let of_path = |path: &Resource| {
+        let claim = held.iter().find(|claim| claim.resources.iter().any(|one| one.overlaps(path)));
+        mark(&format!("{path} {}", claim.map(|claim| claim.token.to_string()).unwrap_or_default()))
+    };
+    let of_task = |task: &ListedTask| mark(&format!("{} {}", task.task, task.attempt));
+    left.dirty.retain(|path| !known.contains(&of_path(path)));
+    left.shared.retain(|path| !known.contains(&of_path(path)));
+    left.tasks.retain(|task| !known.contains(&of_task(task)));
     if left.is_empty() {
         return Ok(None);
     }
-    let mark = mark(&left);
-    let said = Trace::of_session(&workspace.place, &session, "stops");
-    if said.lines().contains(&mark) {
-        return Ok(None);
+    left.dirty.iter().chain(&left.shared).for_each(|path| said.add(&of_path(path)));
+    left.tasks.iter().for_each(|task| said.add(&of_task(task)));
+    if left.tasks.is_empty() {
+        left.checks.clear();
     }
-    said.add(&mark);
     Ok(Some(left))
 }
 
 /// What the session leaves just now.
 pub fn look(workspace: &mut Workspace, actor: &Actor) -> Result<Left, Failure> {
-    let (dirty, shared) = dirty(workspace, actor)?;
+    let held = held(workspace, actor)?;
+    look_at(workspace, actor, &held)
+}
+
+fn look_at(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    held: &[ListedClaim],
+) -> Result<Left, Failure> {
+    let (dirty, shared) = dirty(workspace, held)?;
     let mut left = Left { dirty, shared, ..Left::default() };
     let wanted = api::tasks::List {
         state: vec![State::Active],
@@ -82,32 +105,29 @@ pub fn look(workspace: &mut Workspace, actor: &Actor) -> Result<Left, Failure> {
     Ok(left)
 }
 
-/// The same things left are the same mark.
-fn mark(left: &Left) -> String {
-    let text = format!(
-        "{:?} {:?} {:?} {:?}",
-        left.dirty,
-        left.shared,
-        left.tasks.iter().map(|task| (&task.task, task.attempt)).collect::<Vec<_>>(),
-        left.checks
-    );
+/// One thing that was said, in few letters.
+fn mark(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// What is changed of what it holds alone, and of what it holds with others.
-fn dirty(
-    workspace: &mut Workspace,
-    actor: &Actor,
-) -> Result<(Vec<Resource>, Vec<Resource>), Failure> {
-    let nothing = (Vec::new(), Vec::new());
+/// What the session and its subagents hold in this tree.
+fn held(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<ListedClaim>, Failure> {
     if workspace.place.git.is_none() {
-        return Ok(nothing);
+        return Ok(Vec::new());
     }
     let root = workspace.place.root.clone();
     let tree = workspace.tree.0.clone();
     let wanted = api::Claims { mine: true, path: None };
-    let mine = listing::claims(workspace, actor, &root, &wanted)?.claims;
-    let held: Vec<ListedClaim> = mine.into_iter().filter(|claim| claim.tree == tree).collect();
+    let mut held = listing::claims(workspace, actor, &root, &wanted)?.claims;
+    held.retain(|claim| claim.tree == tree);
+    Ok(held)
+}
+
+/// What is changed of what it holds alone, and of what it holds with others.
+fn dirty(
+    workspace: &Workspace,
+    held: &[ListedClaim],
+) -> Result<(Vec<Resource>, Vec<Resource>), Failure> {
     let paths: Vec<String> = held
         .iter()
         .flat_map(|claim| &claim.resources)
@@ -119,9 +139,9 @@ fn dirty(
         })
         .collect();
     if paths.is_empty() {
-        return Ok(nothing);
+        return Ok((Vec::new(), Vec::new()));
     }
-    let status = Git::in_tree(&root)?.status(&paths)?;
+    let status = Git::in_tree(&workspace.place.root)?.status(&paths)?;
     let changed = status.paths().into_iter().filter_map(|path| Resource::literal(path).ok());
     let alone = |path: &Resource| {
         let own = held.iter().filter(|claim| claim.mode == Mode::Exclusive);
