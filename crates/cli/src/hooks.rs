@@ -57,8 +57,8 @@ impl Client {
             && !says("CLAUDE_CODE_ENTRYPOINT").starts_with("sdk")
     }
 
-    /// Whether it tells of each tool call that it is over. Codex does so when the command has ended,
-    /// and a shell that it keeps open may not end at all.
+    /// Whether it tells of each tool call that it is over. Codex does so when the command has
+    /// ended, and a shell that it keeps open may not end at all.
     pub(crate) fn tells_each_end(self) -> bool {
         self != Self::Codex
     }

@@ -31,7 +31,7 @@ pub(super) fn given(root: &Path, home: &Path) -> Option<bool> {
     let file = root.join(".codex/hooks.json");
     let hooks: Value = serde_json::from_str(&std::fs::read_to_string(&file).ok()?).ok()?;
     let runs = |(place, mark): (String, String)| {
-        let state = states.and_then(|states| states.get(&format!("{}:{place}", file.display())));
+        let state = states.and_then(|states| states.get(format!("{}:{place}", file.display())));
         let said = |key: &str| state.and_then(|state| state.get(key));
         said("trusted_hash").and_then(|hash| hash.as_str()) == Some(mark.as_str())
             && said("enabled").and_then(|enabled| enabled.as_bool()) != Some(false)

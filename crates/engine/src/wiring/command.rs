@@ -1,9 +1,9 @@
 //! How clients start Baton, and how such a line is known again.
 //!
-//! Owns the two forms. In a file that a team shares, Baton is found by PATH; in a file of one's own,
-//! the line names this very program. Where that is not installed, or not any more, the line ends
-//! with 0 and says nothing: Gemini would block every edit on a missing script. Knows nothing of
-//! files.
+//! Owns the two forms. In a file that a team shares, Baton is found by PATH; in a file of one's
+//! own, the line names this very program. Where that is not installed, or not any more, the line
+//! ends with 0 and says nothing: Gemini would block every edit on a missing script. Knows nothing
+//! of files.
 
 use std::path::Path;
 
