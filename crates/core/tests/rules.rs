@@ -10,7 +10,7 @@ use crate::world::World;
 impl World {
     fn told(&mut self, who: &str, version: Option<&str>) {
         let context = self.context(Some(who));
-        self.decide(context, |view, context| rules::told(view, version, context)).unwrap();
+        self.decide(context, |view, context| rules::told(view, version, 20, context)).unwrap();
     }
 
     fn seen(&self, who: &str) -> Option<String> {
