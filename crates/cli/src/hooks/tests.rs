@@ -177,8 +177,9 @@ fn fuzz_payloads() {
 /// From the documentation of Gemini CLI 0.61.0.
 #[test]
 fn many_files_are_read_at_once() {
+    let input = json!({ "include": ["a.rs", "src/**/*.rs", "b.rs"] });
     let payload = json!({ "session_id": "g", "cwd": "/repo", "hook_event_name": "AfterTool",
-        "tool_name": "read_many_files", "tool_input": { "include": ["a.rs", "src/**/*.rs", "b.rs"] } });
+        "tool_name": "read_many_files", "tool_input": input });
     let tool = Tool::Read(vec!["a.rs".to_owned(), "b.rs".to_owned()]);
     let wanted = Event::After { tool, failed: false };
     assert_eq!(read(Client::Gemini, &payload).unwrap().event, wanted);

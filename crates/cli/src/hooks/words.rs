@@ -390,11 +390,7 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
              commit -m \"…\" FILE…"
         ),
         Verb::PlainCommit | Verb::NamedCommit => match on_target {
-            Some(branch) => format!(
-                "work reaches {} only through the queue. `baton commit -m \"…\"` puts it on a \
-                 branch of your own, and `baton land` lands it when its checks have passed.",
-                shown(branch)
-            ),
+            Some(branch) => target_sentence(branch),
             None if stopped.danger.verb == Verb::NamedCommit => format!(
                 "{others} {work} on some of what it names, and is not done. Leave that to it, and \
                  commit exactly your files: baton commit -m \"…\" FILE…"
@@ -436,6 +432,15 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
         }
         Verb::Push => "others may be at risk.".to_owned(),
     }
+}
+
+/// How work reaches a branch that agents are kept off.
+fn target_sentence(branch: &str) -> String {
+    format!(
+        "work reaches {} only through the queue. `baton commit -m \"…\"` puts it on a branch of \
+         your own, and `baton land` lands it when its checks have passed.",
+        shown(branch)
+    )
 }
 
 /// What an agent would leave if it stopped now.

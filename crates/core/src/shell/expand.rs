@@ -255,7 +255,7 @@ fn alternatives(bits: &[Bit], start: usize) -> Option<(usize, usize, Vec<Vec<Bit
     Some((start, end, commas.windows(2).map(between).collect()))
 }
 
-/// `1..9` and `a..f`. What the shell counts in another way, or too far, is a word that nobody knows.
+/// `1..9` and `a..f`. What the shell counts in another way, or too far, is a word nobody knows.
 fn sequence(inside: &str) -> Option<Vec<Vec<Bit>>> {
     let ends: Vec<&str> = inside.split("..").collect();
     let (first, last, plain) = match ends[..] {

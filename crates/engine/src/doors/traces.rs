@@ -227,11 +227,16 @@ mod tests {
         const LINES: usize = 2_000;
         let folder = tempfile::tempdir().unwrap();
         let trace = || Trace { path: folder.path().join("of.words") };
+        let written = std::sync::atomic::AtomicBool::new(false);
+        let order = std::sync::atomic::Ordering::SeqCst;
         let mut taken: Vec<String> = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| (0..LINES).for_each(|at| trace().add(&at.to_string())));
+            scope.spawn(|| {
+                (0..LINES).for_each(|at| trace().add(&at.to_string()));
+                written.store(true, order);
+            });
             let taker = || {
                 let mut taken = Vec::new();
-                while !writer.is_finished() {
+                while !written.load(order) {
                     taken.extend(trace().take());
                 }
                 taken
