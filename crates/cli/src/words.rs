@@ -3,6 +3,7 @@
 //! One table from failures to exit codes, script codes and sentences. Agents do what error text
 //! suggests, so a `next:` line never names anything that destroys or overrides.
 
+use baton_core::claim::Holder;
 use baton_core::refusal::{Class, Held, Refusal};
 use baton_core::roles;
 use baton_core::trust::Command;
@@ -347,12 +348,8 @@ fn plain_words(refusal: &Refusal) -> (String, String) {
             format!("{} is for a person to decide", shown(what)),
             "ask a person to run this in a terminal",
         ),
-        Refusal::NotHeld { resource, holder: Some(holder) } => (
-            format!("{} is held by {}, not by you", shown(resource), render::holder(holder)),
-            "baton claims, to see what is yours",
-        ),
-        Refusal::NotHeld { resource, holder: None } => {
-            (format!("{} is not held", shown(resource)), "baton claims, to see what is")
+        Refusal::NotHeld { resource, holder } => {
+            (not_held(resource, holder.as_ref()), "baton claims, to see what is")
         }
         Refusal::OfSubagent { resource, agent } => {
             (of_subagent(resource, agent), "wait until it stops: what it holds passes to you then")
@@ -454,6 +451,15 @@ pub(crate) fn held_sentence(held: &Held) -> String {
     match &held.reason {
         Some(reason) => format!("{verb}{until}, because: {}", quoted(reason)),
         None => format!("{verb}{until}"),
+    }
+}
+
+fn not_held(resource: &str, holder: Option<&Holder>) -> String {
+    match holder {
+        Some(holder) => {
+            format!("{} is held by {}, not by you", shown(resource), render::holder(holder))
+        }
+        None => format!("{} is not held", shown(resource)),
     }
 }
 

@@ -26,9 +26,12 @@ pub fn written(text: &str) -> Vec<(String, How)> {
 pub fn shell_computes(text: &str, given: &[String]) -> bool {
     let given = shell::quote(given.iter().map(String::as_str));
     let deeds = shell::read(&format!("set -- {given}\n{text}"));
+    let known = format!("{text} {given}");
     let made_up = |write: &shell::Write| match &write.place {
         Place::Unknown | Place::Pattern(_) => true,
-        Place::Path(path) => path == "." && (write.below || write.part),
+        Place::Path(path) if path == "." => write.below || write.part,
+        // Put together of parts: no word of the text is its name.
+        Place::Path(path) => path.rsplit('/').next().is_some_and(|name| !known.contains(name)),
         Place::Home(_) | Place::Root(_) => false,
     };
     deeds.unparsed.is_some() || deeds.writes.iter().any(made_up) || computes(text)

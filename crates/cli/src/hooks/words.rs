@@ -458,7 +458,8 @@ pub(crate) fn left(left: &Left) -> String {
         };
         let _ = writeln!(
             text,
-            "- {} {is} changed and in no commit{kept}: baton commit -m \"…\", or say why {stay} so.",
+            "- {} {is} changed and in no commit{kept}: baton commit -m \"…\", or say why {stay} \
+             so.",
             render::resources(paths)
         );
     }

@@ -358,11 +358,15 @@ impl<'a> Program<'a> {
 
 /// Where the name of a file stands that is opened for writing, and how it is.
 fn opened<'a>(call: &Call<'a>) -> Option<(Tokens<'a>, How)> {
-    let (at, mode) = (0..call.words.len().min(3)).find_map(|at| {
+    let mode = |at: usize| {
         let text = call.text(at)?;
         let alone = call.words[at].len() <= 3;
         (alone && is_mode(text.text)).then_some((at, text.text))
-    })?;
+    };
+    // A file may have such a name too: the sign of Perl counts first, then the last.
+    let mut all = (0..call.words.len().min(3)).filter_map(mode);
+    let (at, mode) =
+        all.clone().find(|(_, mode)| mode.starts_with(['>', '+'])).or_else(|| all.next_back())?;
     let how = match mode {
         mode if mode.starts_with(">>") || mode.contains('a') => How::Append,
         mode if mode.contains(['w', 'x', '>']) => How::Create,
@@ -370,6 +374,7 @@ fn opened<'a>(call: &Call<'a>) -> Option<(Tokens<'a>, How)> {
     };
     let words = match at {
         _ if mode.starts_with(['>', '+']) => call.words.get(at + 1)?,
+        0 if call.of.is_empty() => return None,
         0 => call.of,
         _ => call.words.first()?,
     };

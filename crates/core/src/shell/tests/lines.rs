@@ -69,7 +69,7 @@ const HERE_DOCUMENTS: &[(&str, &str)] = &[
     ("sh -s <<EOF\ncd sub\ntouch b\nEOF\ntouch c", "change sub/b, change c"),
     ("cat <<'EOF' | bash\nrm a\nEOF", "delete a"),
     ("bash <<< 'rm a'", "delete a"),
-    ("python3 - <<'EOF'\nopen('x','w')\nEOF", "!"),
+    ("python3 - <<'EOF'\nopen('x','w')\nEOF", "create x, !"),
     ("python3 <<EOF > out\nprint(1)\nEOF", "create out, !"),
     (
         "git commit -m \"$(cat <<'EOF'\nIt's a \"fix\" (really)\n\nCo-Authored-By: x\nEOF\n)\"",
