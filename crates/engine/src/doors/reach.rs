@@ -490,7 +490,6 @@ mod tests {
             "python3 -c \"import glob; [open(f, 'w') for f in glob.glob('*/*')]\"",
             "python3 - <<'EOF'\nopen('he' + 'ld', 'w')\nEOF",
             "sh each.sh",
-            "sh told.sh",
             "make -f each.mk",
             "npm run each",
             "./each",
