@@ -17,8 +17,10 @@ use baton_core::view::{Query, get, scan};
 
 use crate::failure::Failure;
 use crate::git::{self, Git};
+use crate::place::git_dirs;
 use crate::place::head::Head;
 use crate::sighting::files::{FileClock, tree_root};
+use crate::trees::carrying::Carried;
 use crate::workspace::Workspace;
 
 /// So many files and commits are kept; more are only said to be there.
@@ -133,9 +135,13 @@ fn gather(
     let (mut commits, committed) = since(&git, base, surroundings).unwrap_or_default();
     let status = git.status(&[String::new()]).ok()?;
     let mut uncommitted: Vec<String> = status.paths().into_iter().map(str::to_owned).collect();
-    // What was lying there before the attempt began is not its work.
+    // What was lying there before the attempt began is not its work, nor what came with the tree.
+    let carried = git_dirs(&root).ok().flatten().map(|own| Carried::look(&root, &own.git_dir));
+    let carried = carried.unwrap_or_default().same;
     uncommitted.retain(|path| {
-        surroundings.has(path) && clock.touched_since(&root.join(path), owner.taken_at)
+        surroundings.has(path)
+            && !carried.contains(path)
+            && clock.touched_since(&root.join(path), owner.taken_at)
     });
     let mut changed: Vec<String> =
         committed.into_iter().filter(|path| surroundings.has(path)).collect();
