@@ -337,7 +337,7 @@ fn a_handoff_is_accepted_and_continued_in_one_step() {
         };
         there(&["task", "take", "t1", "--claim"]).ok();
         // A copy that came with the tree is no work, whenever it was written.
-        let copy = std::path::Path::new(&tree).join("baton.toml");
+        let copy = Path::new(&tree).join("baton.toml");
         std::fs::write(&copy, std::fs::read(&copy).unwrap()).unwrap();
         let offer = [
             "handoff",
