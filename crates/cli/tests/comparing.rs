@@ -106,6 +106,33 @@ fn what_was_gone_before_is_not_laid_at_the_door_of_who_makes_a_file_beside_it() 
 }
 
 #[test]
+fn what_an_agent_committed_with_git_is_its_no_more() {
+    Scratch::on_each_store("", |scratch| {
+        let ann = ann(scratch);
+        let held = || {
+            let claims = scratch.baton(&["claims", "--json"]).ok().json();
+            let all = claims["claims"].as_array().unwrap().clone();
+            all.iter().map(|one| one["resources"][0].to_string()).collect::<Vec<_>>()
+        };
+        let files = ["one.rs", "two.rs", "open.rs"];
+        for file in files {
+            assert_eq!(denied(&ann.write(file, "new\n")), None);
+        }
+        // Later than the claims by the clock of files.
+        std::thread::sleep(Duration::from_millis(60));
+        for file in files {
+            scratch.write(file, "new\n");
+        }
+        let line = "git add one.rs two.rs && git commit -qm both";
+        runs(&ann, line, || {
+            scratch.git(&["add", "one.rs", "two.rs"]);
+            scratch.git(&["commit", "-qm", "both"]);
+        });
+        assert_eq!(held(), ["\"open.rs\""]);
+    });
+}
+
+#[test]
 fn a_person_tells_nobody_of_its_writes_and_nobody_is_accused() {
     let scratch = with_files(&["a.txt", "b.txt"]);
     scratch.write("slow.py", "open('b.txt', 'w')\n");

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::harness::{Said, Scratch};
 use crate::hooks::{denied, hook_with};
 
-/// A zone of which there is no file, and that every pattern reaches into.
-const STRICT: &str = "[[zone]]\npaths = [\"**/nothing.sql\"]\npolicy = \"require\"\n";
+/// Zones of which there is no file, and that every pattern reaches into.
+const STRICT: &str = "[[zone]]\npaths = [\"**/nothing.sql\"]\npolicy = \"require\"\n\
+     [[zone]]\npaths = [\"**/nothing.lock\"]\npolicy = \"serial\"\n";
 
 /// A workspace with a second tree.
 fn with_tree() -> (Scratch, PathBuf) {

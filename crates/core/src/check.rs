@@ -211,9 +211,6 @@ fn would_hold(scene: &Scene, resource: &Resource, rule: Rule, context: &Context)
         // Adding at the end is shared work; only an exclusive claim stands against it.
         Rule::Append if literal => (Scope::Tree, Mode::Shared),
         Rule::Append | Rule::Auto | Rule::Off if !named => (Scope::Tree, Mode::Exclusive),
-        // A zone that reaches into a folder is not all of it, and what is held of the zone is held
-        // in all trees already.
-        _ if !named && !literal => (Scope::Tree, Mode::Exclusive),
         _ => (Scope::Workspace, Mode::Exclusive),
     };
     Hold { holder, tree: tree.unwrap_or_else(|| TreeId(String::new())), scope, mode, resources }

@@ -226,27 +226,63 @@ fn settle(workspace: &mut Workspace, id: &ClaimId) -> Result<bool, Failure> {
     let Some((claim, _)) = claim_and_session(workspace, id)? else {
         return Ok(true);
     };
-    if claim.hold.scope != Scope::Tree || !files::are_settled(workspace, &claim)? {
+    if claim.hold.scope != Scope::Tree {
         return Ok(false);
     }
-    end_settled(workspace, &claim)
+    let tree = claim.hold.tree.clone();
+    let settled = files::settled(workspace, &tree, vec![claim])?;
+    Ok(end_settled(workspace, &settled)? > 0)
 }
 
-/// Ends a claim as it was seen. Its holder may have written again after the look and before the
-/// end: then it gets the claim back before anyone else is let in.
-fn end_settled(workspace: &mut Workspace, seen: &Claim) -> Result<bool, Failure> {
-    let ended = workspace.decide(&Actor::default(), Observed::default(), |view, context| {
-        letting_go::settled(view, seen, context)
-    })?;
-    let looks = vec![(seen.clone(), Life::Alive)];
-    let dirty = files::sight(workspace, looks)?.into_values().any(|one| !one.dirty.is_empty());
-    if !ended || !dirty {
-        return Ok(ended);
+/// Ends what this session holds of these files, which it has just committed. Nobody may ask for
+/// them for long, and what nobody asks for would pile up.
+pub fn settle_own(
+    workspace: &mut Workspace,
+    session: &SessionId,
+    committed: &[Resource],
+) -> Result<(), Failure> {
+    let tree = workspace.tree.clone();
+    let mut claims: Vec<Claim> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| {
+            Ok(scan(view, claim::of_session(session, CLAIMS_MAX))?)
+        })?;
+    let is_committed = |held: &Resource| committed.iter().any(|one| one.overlaps(held));
+    claims.retain(|claim| {
+        let hold = &claim.hold;
+        hold.scope == Scope::Tree && hold.tree == tree && hold.resources.iter().any(is_committed)
+    });
+    if claims.is_empty() {
+        return Ok(());
     }
-    let back = workspace.decide(&Actor::default(), Observed::default(), |view, context| {
-        letting_go::unsettled(view, seen, context)
-    })?;
-    Ok(!back)
+    let settled = files::settled(workspace, &tree, claims)?;
+    end_settled(workspace, &settled).map(drop)
+}
+
+/// Ends claims as they were seen, and says how many ended. A holder may have written again after
+/// the look and before the end: then it gets its claim back before anyone else is let in.
+fn end_settled(workspace: &mut Workspace, seen: &[Claim]) -> Result<usize, Failure> {
+    let mut ended = Vec::with_capacity(seen.len());
+    for claim in seen {
+        let has_ended =
+            workspace.decide(&Actor::default(), Observed::default(), |view, context| {
+                letting_go::settled(view, claim, context)
+            })?;
+        if has_ended {
+            ended.push(claim);
+        }
+    }
+    let looks = ended.iter().map(|claim| ((*claim).clone(), Life::Alive)).collect();
+    let found = files::sight(workspace, looks)?;
+    let is_dirty =
+        |claim: &&&Claim| found.get(&claim.claim).is_some_and(|one| !one.dirty.is_empty());
+    let mut count = ended.len();
+    for claim in ended.iter().filter(is_dirty) {
+        let back = workspace.decide(&Actor::default(), Observed::default(), |view, context| {
+            letting_go::unsettled(view, claim, context)
+        })?;
+        count -= usize::from(back);
+    }
+    Ok(count)
 }
 
 /// Lock files of other tools beside what is asked for.

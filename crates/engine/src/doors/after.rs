@@ -33,6 +33,7 @@ use crate::git::Git;
 use crate::interfaces;
 use crate::resources::{Meant, meant_path};
 use crate::sessions::SeatState;
+use crate::sighting;
 use crate::workspace::Workspace;
 
 /// More changed files than this are a checkout or a build, and are not claimed one by one.
@@ -429,6 +430,7 @@ fn look_at_commits(
     if committed.is_empty() {
         return Ok(());
     }
+    sighting::settle_own(workspace, &window.me.session, &committed)?;
     let found = checking::judge(workspace, actor, &committed, None)?.findings;
     let known = |path: &Resource| compared.breached.iter().any(|one| one.held.resource == *path);
     let foreign: Vec<Resource> = found

@@ -5,13 +5,18 @@
 //! compared afterwards; one bad target never keeps the others from being judged. Only files are
 //! ever claimed from a shell: of a folder or a pattern it is seen afterwards what was written.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use baton_core::check::{Because, Finding, Verdict};
+use baton_core::claim::{Claim, Scope};
 use baton_core::claims::CLAIM_RESOURCES_MAX;
-use baton_core::context::Actor;
+use baton_core::context::{Actor, Observed};
+use baton_core::id::ClaimId;
+use baton_core::refusal::Held;
 use baton_core::resource::Resource;
 use baton_core::shell::{self, Deeds, How, Seen, Write};
+use baton_core::view::get;
 use baton_core::zones::Rule;
 
 use super::edit::{self, Change, Target};
@@ -202,11 +207,15 @@ fn look_into_folders(
     restores: bool,
     judged: &mut edit::Judged,
 ) -> Result<(), Failure> {
+    let apart = held_in_other_trees(workspace, &judged.findings)?;
     let by_zone = |one: &Finding| {
-        let named = |resource: &Resource| matches!(resource, Resource::Name { .. });
+        let aside = |held: &Held| {
+            matches!(held.held, Resource::Name { .. })
+                || held.claim.as_ref().is_some_and(|claim| apart.contains(claim))
+        };
         let zone = match one.because {
             Because::ClaimFirst | Because::NeedsPerson => true,
-            Because::Held => one.held.iter().all(|held| named(&held.held)),
+            Because::Held => one.held.iter().all(aside),
             _ => false,
         };
         one.verdict >= Verdict::Ask && zone && !is_file(&one.resource)
@@ -235,6 +244,31 @@ fn look_into_folders(
     }
     judged.sum_up();
     Ok(())
+}
+
+/// Claims on files of other trees alone. They are in the way of a folder only because a zone that
+/// reaches into it is one for all trees.
+fn held_in_other_trees(
+    workspace: &mut Workspace,
+    findings: &[Finding],
+) -> Result<BTreeSet<ClaimId>, Failure> {
+    let wide = findings.iter().filter(|one| !is_file(&one.resource));
+    let claims = wide.flat_map(|one| &one.held).filter_map(|held| held.claim.clone());
+    let claims: BTreeSet<ClaimId> = claims.collect();
+    if claims.is_empty() {
+        return Ok(claims);
+    }
+    let tree = workspace.tree.clone();
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        let mut apart = BTreeSet::new();
+        for id in &claims {
+            let claim = get::<Claim>(view, id.as_str())?;
+            if claim.is_some_and(|one| one.hold.scope == Scope::Tree && one.hold.tree != tree) {
+                apart.insert(id.clone());
+            }
+        }
+        Ok(apart)
+    })
 }
 
 /// Nobody waits for a file that git does not keep.

@@ -121,23 +121,31 @@ pub(crate) fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf>
     workspace.place.trees().into_iter().find_map(|(id, root)| (id == tree.0).then_some(root))
 }
 
-/// Every path exists, was written after the grant, and has no uncommitted change. A path that was
-/// never written may be about to be: its claim stays.
-pub(super) fn are_settled(workspace: &mut Workspace, claim: &Claim) -> Result<bool, Failure> {
-    let Some(root) = tree_root(workspace, &claim.hold.tree) else {
-        return Ok(false);
+/// Those claims in a tree of which every path exists, was written after the grant, and has no
+/// uncommitted change. A path that was never written may be about to be: its claim stays.
+pub(super) fn settled(
+    workspace: &mut Workspace,
+    tree: &TreeId,
+    mut claims: Vec<Claim>,
+) -> Result<Vec<Claim>, Failure> {
+    let Some(root) = tree_root(workspace, tree).filter(|_| workspace.place.git.is_some()) else {
+        return Ok(Vec::new());
     };
     let clock = FileClock::now(workspace)?;
-    let written = |resource: &Resource| {
-        let path = crate::resources::path_on_disk(&root, resource)?;
-        Some(clock.changed_at(&path)? > claim.granted_at)
-    };
-    let all_written = claim.hold.resources.iter().all(|resource| written(resource) == Some(true));
-    if !all_written || workspace.place.git.is_none() {
-        return Ok(false);
+    claims.retain(|claim| {
+        let written = |resource: &Resource| {
+            let path = crate::resources::path_on_disk(&root, resource)?;
+            Some(clock.changed_at(&path)? > claim.granted_at)
+        };
+        claim.hold.resources.iter().all(|resource| written(resource) == Some(true))
+    });
+    if claims.is_empty() {
+        return Ok(claims);
     }
-    let status = Git::in_tree(&root)?.status(&prefixes(claim))?;
-    Ok(changed_under(claim, &status).is_empty())
+    let asked: Vec<String> = claims.iter().flat_map(prefixes).collect();
+    let status = Git::in_tree(&root)?.status(&asked)?;
+    claims.retain(|claim| changed_under(claim, &status).is_empty());
+    Ok(claims)
 }
 
 /// Surely nothing was written, made or removed under this claim. Only single files can be judged

@@ -52,7 +52,8 @@ fn settled() -> (tempfile::TempDir, Workspace, Claim) {
     std::fs::write(root.join("a"), "two\n").unwrap();
     git(&root, &["commit", "-qam", "two"]);
     let (claim, _) = claim_and_session(&mut workspace, &granted.claim).unwrap().unwrap();
-    assert!(files::are_settled(&mut workspace, &claim).unwrap());
+    let tree = claim.hold.tree.clone();
+    assert_eq!(files::settled(&mut workspace, &tree, vec![claim.clone()]).unwrap().len(), 1);
     (folder, workspace, claim)
 }
 
@@ -76,7 +77,8 @@ fn who_writes_between_the_look_and_the_end_keeps_the_claim() {
     let (folder, mut workspace, claim) = settled();
     let session = claim.hold.holder.session.clone();
     std::fs::write(folder.path().join("a"), "three\n").unwrap();
-    assert!(!end_settled(&mut workspace, &claim).unwrap(), "nobody else is let in");
+    let ended = end_settled(&mut workspace, std::slice::from_ref(&claim)).unwrap();
+    assert_eq!(ended, 0, "nobody else is let in");
     let kept = claims(&mut workspace, &session);
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].hold, claim.hold);
@@ -88,6 +90,6 @@ fn who_used_the_claim_after_the_look_keeps_it() {
     let (_folder, mut workspace, mut claim) = settled();
     let session = claim.hold.holder.session.clone();
     claim.renewed_at = claim.renewed_at - baton_core::time::Span(1);
-    assert!(!end_settled(&mut workspace, &claim).unwrap());
+    assert_eq!(end_settled(&mut workspace, std::slice::from_ref(&claim)).unwrap(), 0);
     assert_eq!(claims(&mut workspace, &session)[0].token, claim.token);
 }
