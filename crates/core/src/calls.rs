@@ -29,6 +29,8 @@ pub const CALL_LIMIT_DEFAULT: Span = Span::minutes(10);
 /// The most calls one session is in at a time.
 pub const CALLS_MAX: usize = 64;
 const CLAIMS_MAX: u32 = 100_000;
+/// How long a silent subagent keeps what only its session's call kept for it.
+const AFTER_CALL: Span = Span::minutes(2);
 
 /// A tool call that its session's leases would not have covered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -164,9 +166,8 @@ pub fn end(
         let busy_until = caller.session.busy_until(context.now);
         return Ok((caller.activity(context, &[]), Called { busy_until, notices: caller.notices }));
     };
-    let due = |claim: &&Claim| claim.is_half_used(context.now) && claim.lives_by(&context.actor);
-    let due = claims.iter().filter(due);
-    let renewed: Vec<Renewal> = due.map(|claim| claim.renewal(claim.ttl, context)).collect();
+    let renewed: Vec<Renewal> =
+        claims.iter().filter_map(|claim| renewal_after(claim, context)).collect();
     let busy_until = match &ended {
         Event::CallsEnded { busy_until, .. } => *busy_until,
         _ => None,
@@ -178,6 +179,17 @@ pub fn end(
     }
     events.extend(caller.activity(context, &touched.iter().collect::<Vec<_>>()));
     Ok((events, Called { busy_until, notices: caller.notices }))
+}
+
+/// What a claim is renewed to when a call that kept it has ended. Of a subagent that was not heard
+/// of it gets a moment, in which that one may act, and no lease: it lives by its own acts.
+fn renewal_after(claim: &Claim, context: &Context) -> Option<Renewal> {
+    let ttl = match claim.lives_by(&context.actor) {
+        true if claim.is_half_used(context.now) => claim.ttl,
+        false if claim.kept_by_call(context) => claim.ttl.min(AFTER_CALL),
+        _ => return None,
+    };
+    Some(claim.renewal(ttl, context))
 }
 
 /// The process of a call is visibly gone: the call counts no longer, and the leases are what they

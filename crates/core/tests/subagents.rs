@@ -147,6 +147,21 @@ fn what_a_crashed_subagent_held_does_not_last_for_ever() {
 }
 
 #[test]
+fn s8_what_a_call_kept_of_a_silent_subagent_is_not_lost_as_the_call_ends() {
+    let mut world = World::with(["ann"]);
+    let granted = world.claim("ann/one", ["a"]).in_tree().granted();
+    world.call("ann", "long", Span::hours(2)).unwrap();
+    world.pass(granted.expires_at.since(world.now));
+    world.pass(Span::minutes(1));
+    world.call_ends("ann/two", "long");
+    assert_eq!(world.claim("ann/two", ["a"]).in_tree().held().holder.agent.unwrap(), "one");
+    // It is heard of no more.
+    world.pass(Span::minutes(3));
+    world.claim("ann/two", ["a"]).in_tree().granted();
+    world.audit();
+}
+
+#[test]
 fn an_id_that_could_act_on_a_reader_is_refused() {
     let mut world = World::with(["ann"]);
     for id in ["", "a\u{1b}[0m", "x\u{202e}y", &"x".repeat(65)] {
