@@ -63,7 +63,7 @@ fn build() -> Result<Built, Failure> {
     dist::act(&[])?;
     let target = dist::choose_target();
     stream(&mut dist::static_build("build", "baton-proof", &target))?;
-    let folder = run::target().join(&target).join("release");
+    let folder = dist::built(&target);
     Ok(Built {
         baton: run::target().join("dist").join("baton"),
         proof: folder.join("baton-proof"),

@@ -278,6 +278,9 @@ pub(crate) enum Command {
     /// An agent's client starts it. It works in the workspace around its folder, from anywhere else
     /// in the one named by --workspace, and ends when its input does.
     Mcp(crate::commands::mcp::Mcp),
+    /// A step of a tool that an MCP server inside a sandbox asks for
+    #[command(hide = true)]
+    McpStep(crate::commands::mcp::McpStep),
     /// Judge one act of an agent: its client's JSON comes in, the answer goes out
     Hook(crate::commands::hook::Hook),
     /// What each role may do
@@ -407,9 +410,11 @@ fn said(error: &clap::Error, words: &[OsString], json: bool) -> Said {
             verb.get_subcommands().filter(|part| !part.is_hide_set()).map(clap::Command::get_name)
         })
         .collect();
-    let next = match &verb {
-        Some(verb) => format!("baton {verb} --help"),
-        None => "baton --help".to_owned(),
+    let part = words.get(2).and_then(|word| word.to_str()).filter(|word| parts.contains(word));
+    let next = match (&verb, part) {
+        (Some(verb), Some(part)) => format!("baton {verb} {part} --help"),
+        (Some(verb), None) => format!("baton {verb} --help"),
+        (None, _) => "baton --help".to_owned(),
     };
     let invalid = words.iter().find(|word| word.to_str().is_none());
     let message = match (error.kind(), invalid) {
@@ -459,6 +464,19 @@ mod tests {
         for line in ["baton check", "baton claim", "baton check a --token x", "baton status a"] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             assert!(plain(&words).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_leads_to_the_help_of_what_was_meant() {
+        for (line, step) in [
+            ("baton gate approve g1", "baton gate approve --help"),
+            ("baton gate allow g1", "baton gate --help"),
+            ("baton gates", "baton --help"),
+        ] {
+            let words = line.split(' ').map(OsString::from);
+            let Err(Said::Mistake { problem, .. }) = parse(words) else { panic!("{line}") };
+            assert_eq!(problem.next, step, "{line}");
         }
     }
 }

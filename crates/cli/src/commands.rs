@@ -92,6 +92,7 @@ pub(crate) fn serve(command: Command, common: &Common) -> Outcome {
         Command::Interface(wanted) => interface::run(common, &wanted),
         Command::Hook(wanted) => hook::run(common, &wanted),
         Command::Mcp(wanted) => mcp::run(common, &wanted),
+        Command::McpStep(_) => mcp::step(common),
         Command::Prime => prime::run(common),
         Command::Commit(wanted) => commit::run(&mut Desk::open_to_act(common)?, &wanted),
         Command::Sync(wanted) => sync::run(common, &wanted),

@@ -1,9 +1,10 @@
 //! The MCP server: a thin mapping of tools and resources on the commands.
 //!
 //! Owns the protocol's side: `tools` what can be asked, `requests` which commands that is, `floor`
-//! where they are served, `wire` the lines, `server` the answers, `pages` the resources. No rule
-//! and no word of an answer is here. Invariant: whatever a client sends, the server goes on until
-//! its input ends, and then it ends at once.
+//! where they are served, `relay` the same from inside a sandbox, `answer` what comes back, `wire`
+//! the lines, `server` the protocol, `pages` the resources. No rule and no word of an answer is
+//! here. Invariant: whatever a client sends, the server goes on until its input ends, and then it
+//! ends at once.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -14,8 +15,10 @@ use tokio::sync::watch;
 
 use crate::words::Problem;
 
+mod answer;
 pub(crate) mod floor;
 mod pages;
+pub(crate) mod relay;
 mod requests;
 mod server;
 mod steps;
@@ -31,8 +34,16 @@ const CALLS_MAX: usize = 32;
 /// How long calls may take to end once nobody reads their answers.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Where calls are served.
+#[derive(Debug)]
+pub(crate) enum Room {
+    Here(Box<Floor>),
+    /// The store is closed here: a broker outside has each of their steps done.
+    Outside,
+}
+
 /// Serves one client until its input ends.
-pub(crate) fn serve(floor: Floor, input: File, output: File) -> Result<(), Problem> {
+pub(crate) fn serve(room: Room, input: File, output: File) -> Result<(), Problem> {
     let failed = |source| Failure::File {
         doing: "the server cannot be started",
         path: "tokio".into(),
@@ -46,7 +57,7 @@ pub(crate) fn serve(floor: Floor, input: File, output: File) -> Result<(), Probl
         .map_err(failed)?;
     let (ended, end) = watch::channel(false);
     let wire = Wire::open(input, output, ended).map_err(failed)?;
-    let server = Server::new(Arc::new(floor), end.clone()).map_err(failed)?;
+    let server = Server::new(Arc::new(room), end.clone()).map_err(failed)?;
     runtime.block_on(async move {
         let served = async {
             // It fails only where the input ended before anything was asked.

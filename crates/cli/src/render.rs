@@ -82,7 +82,10 @@ pub(crate) fn holder(holder: &Holder) -> String {
 }
 
 pub(crate) fn resources(list: &[Resource]) -> String {
-    let texts: Vec<String> = list.iter().map(|resource| shown(&resource.to_string())).collect();
+    // A path may be held twice, for one tree and for all: it is one thing to whoever reads.
+    let mut seen = std::collections::BTreeSet::new();
+    let texts = list.iter().map(|resource| shown(&resource.to_string()));
+    let texts: Vec<String> = texts.filter(|text| seen.insert(text.clone())).collect();
     match texts.len() {
         0..=4 => texts.join(", "),
         count => format!("{}, and {} more", texts[..3].join(", "), count - 3),
@@ -166,6 +169,13 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>], colour: bool) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_held_twice_is_said_once() {
+        let of = |text: &str| Resource::literal(text).unwrap();
+        let list = [of("a"), of("b"), of("a"), of("c"), of("b"), of("d")];
+        assert_eq!(resources(&list), "a, b, c, d");
+    }
 
     #[test]
     fn s20_nothing_in_agents_text_acts_on_a_terminal() {

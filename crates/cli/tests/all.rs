@@ -95,6 +95,8 @@ mod sandbox;
 #[cfg(test)]
 mod sandbox_calls;
 #[cfg(test)]
+mod sandbox_mcp;
+#[cfg(test)]
 mod sandbox_parts;
 #[cfg(test)]
 mod serial;

@@ -448,7 +448,8 @@ fn bad_arguments_are_told_and_end_nothing() {
         ("handoff", json!({ "action": "accept" }), "needs `id`"),
         ("state", json!({ "action": "set", "key": "k" }), "set needs `value`"),
         ("state", json!({ "action": "get", "key": "//" }), "between two"),
-        ("gate", json!({ "action": "ask", "on": "x" }), "ask needs `ask`"),
+        ("gate", json!({ "action": "ask", "on": "x" }), "ask needs `ask`: The question"),
+        ("gate", json!({ "action": "ask", "ask": "?" }), "ask needs `on`: Task or words"),
     ] {
         let (_, text) = client.refused(tool, &arguments);
         assert!(text.contains(part), "{tool} {arguments}: {text}");

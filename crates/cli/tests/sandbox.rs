@@ -585,16 +585,3 @@ fn a_role_that_names_folders_writes_those() {
     let said = scratch.baton(&words);
     assert!(said.err.contains("this role does not commit"), "{said:?}");
 }
-
-#[test]
-fn an_mcp_server_inside_is_held_to_the_same() {
-    let Some(room) = Room::new() else { return };
-    let mut command = room.command(&["sandbox", "code", "--", "baton", "mcp"]);
-    let mut client = crate::mcp::Client::of(&mut command);
-    client.initialize("2025-06-18");
-    let claimed = client.good("claim", &serde_json::json!({ "resources": ["src/a.rs"] }));
-    assert!(claimed.contains("src/a.rs"), "{claimed}");
-    let asked = serde_json::json!({ "paths": ["src/a.rs"], "message": "x" });
-    let (code, text) = client.refused("commit_and_land", &asked);
-    assert_eq!(code, "sandboxed", "{text}");
-}

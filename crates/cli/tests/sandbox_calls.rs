@@ -4,18 +4,19 @@
 //! checks of a landing are the person's who trusted them, and run as they always do.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::harness::{Said, Scratch};
 use crate::landing;
 
 /// A workspace with a check that passes, and a tree beside it.
-struct Room {
-    scratch: Scratch,
-    tree: PathBuf,
+pub(crate) struct Room {
+    pub(crate) scratch: Scratch,
+    pub(crate) tree: PathBuf,
 }
 
 impl Room {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let scratch = landing::workspace(landing::CHECKED);
         let said = scratch.baton(&["sandbox", "verify", "--", "true"]);
         if said.err.contains("Landlock") {
@@ -30,15 +31,20 @@ impl Room {
 
     fn sandbox(&self, options: &[&str], script: &str) -> Said {
         let words = [&["sandbox"], options, &["--", "bash", "-c", script]].concat();
-        let mut command = self.scratch.command(&words);
+        self.command(&words).output().unwrap().into()
+    }
+
+    /// The command in the tree, with `baton` on its path.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.scratch.command(words);
         let folder = std::path::Path::new(env!("CARGO_BIN_EXE_baton")).parent().unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", folder.display()));
         command.env("REPO", self.scratch.root()).current_dir(&self.tree);
-        command.output().unwrap().into()
+        command
     }
 
-    fn read(&self, file: &str) -> String {
+    pub(crate) fn read(&self, file: &str) -> String {
         std::fs::read_to_string(self.scratch.root().join(file)).unwrap_or_default()
     }
 }

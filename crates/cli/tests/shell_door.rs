@@ -287,6 +287,8 @@ fn one_command_is_refused_in_one_sentence() {
         assert_eq!(why.matches("was not run").count(), 1, "{why}");
         assert!(why.contains("baton commit -m"), "{why}");
     }
+    let why = denied(&other.shell("before", "rm src/a.rs && tee src/a.rs < b")).expect("held");
+    assert_eq!(why.matches("is held by").count(), 1, "{why}");
 }
 
 #[test]

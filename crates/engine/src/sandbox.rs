@@ -82,6 +82,12 @@ pub(crate) fn held<Word: AsRef<OsStr>>(words: &[Word]) -> Option<Command> {
     Some(command)
 }
 
+/// Whether this process is a call that holds what it runs.
+#[must_use]
+pub fn is_held() -> bool {
+    std::env::var_os(HELD_VARIABLE).is_some()
+}
+
 /// Whether it is a sandbox, ours or a client's, that keeps a store from being written: by its own
 /// rights the file could be.
 pub fn closes(path: &Path) -> bool {

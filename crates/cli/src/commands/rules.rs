@@ -227,6 +227,9 @@ fn findings_words(text: &mut String, title: &str, found: &Found, colour: bool) {
             found.by.iter().map(|one| format!("{} {}", name(&one.who), one.count)).collect();
         let _ = writeln!(text, "  {}", by.join(", "));
     }
+    if found.evidence.len() < found.count {
+        let _ = writeln!(text, "  the newest {}; baton journal has all", found.evidence.len());
+    }
     for one in &found.evidence {
         let (who, what) = (name(&one.who), shown(&one.what));
         let at = one.position.to_string();

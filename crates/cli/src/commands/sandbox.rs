@@ -17,7 +17,7 @@ use baton_engine::sandbox::{self, Door, Limits, Net, Sandbox as Ready, Wanted};
 use baton_engine::starting::clients;
 use baton_engine::{api, policy, sessions, whoami};
 
-use crate::arguments::Common;
+use crate::arguments::{self, Command, Common};
 use crate::desk::{self, Desk, Outcome, remark};
 use crate::render::{Paint, colour_wanted, counted, paint, shown};
 use crate::signals::Signals;
@@ -288,12 +288,20 @@ fn not_run(code: u8, error: Option<std::io::Error>, words: &[OsString]) -> ExitC
     ExitCode::from(code)
 }
 
-/// Inside a sandbox the store is closed: whatever is asked goes to the broker outside.
+/// Inside a sandbox the store is closed: whatever is asked goes to the broker outside. An MCP
+/// server stays inside, and asks for one thing after the other.
 pub(crate) fn through_broker() -> Option<ExitCode> {
-    let inside = [sandbox::LINE_VARIABLE, sandbox::BROKER_VARIABLE];
-    inside.iter().find_map(std::env::var_os)?;
+    if !sandbox::caller::is_inside() {
+        return None;
+    }
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if words.first().is_some_and(|verb| verb == sandbox::VERB) {
+    let serves = || match arguments::parse(std::env::args_os()) {
+        Ok(line) => matches!(line.command, Command::Mcp(_)),
+        Err(_) => false,
+    };
+    if words.first().is_some_and(|verb| verb == sandbox::VERB)
+        || words.iter().any(|word| word == "mcp") && serves()
+    {
         return None;
     }
     let json = words.iter().any(|word| word == "--json");

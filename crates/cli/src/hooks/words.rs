@@ -37,11 +37,18 @@ const FINDINGS_MAX: usize = 5;
 /// Why an edit may not be, and what else can be done.
 pub(crate) fn denial(judged: &Judged) -> String {
     let mut text = String::new();
-    let stopped = judged.findings.iter().filter(|one| one.verdict >= Verdict::Ask);
-    for finding in stopped.clone().take(FINDINGS_MAX) {
-        let _ = writeln!(text, "Baton: {}", stopped_sentence(finding, judged.me.as_ref()));
+    let mut stopped = Vec::new();
+    for finding in judged.findings.iter().filter(|one| one.verdict >= Verdict::Ask) {
+        let sentence = stopped_sentence(finding, judged.me.as_ref());
+        // One line of a shell may touch a file twice.
+        if !stopped.contains(&sentence) {
+            stopped.push(sentence);
+        }
     }
-    let more = stopped.count().saturating_sub(FINDINGS_MAX);
+    for sentence in stopped.iter().take(FINDINGS_MAX) {
+        let _ = writeln!(text, "Baton: {sentence}");
+    }
+    let more = stopped.len().saturating_sub(FINDINGS_MAX);
     if more > 0 {
         let _ = writeln!(text, "Baton: and {more} more like it.");
     }

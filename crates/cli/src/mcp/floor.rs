@@ -21,7 +21,7 @@ use baton_engine::place::{self, Place};
 use baton_engine::whoami::{self, Hints};
 use baton_engine::workspace::Workspace;
 use baton_engine::{known, sandbox, user_config};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::{Command, Common};
 use crate::commands;
@@ -72,6 +72,8 @@ pub(super) struct Order {
     /// Whether who acted last may be taken for the caller; then a refusal may be its session's end.
     pub(super) remembers: bool,
     pub(super) steps: Vec<Step>,
+    /// What a commit said that was served before.
+    pub(super) committed: Option<Value>,
     pub(super) end: Arc<PipeReader>,
     pub(super) hear: Box<dyn Fn(&str)>,
     /// How long it waits for its turn at the store.
@@ -121,10 +123,10 @@ impl Floor {
             }
         };
         let Kept { asked, folder, workspace, last } = kept;
-        let Order { steps, acts, end, hear, .. } = order;
+        let Order { steps, committed, acts, end, hear, .. } = order;
         let counter = Rc::new(Counter::new(workspace, actor, folder, end, hear));
         let common = Common { counter: Some(Rc::clone(&counter)), ..Common::default() };
-        let mut served = run(&common, &counter, steps);
+        let mut served = run(&common, &counter, steps, committed);
         drop(common);
         let (actor, folder) = (counter.actor.clone(), counter.cwd.clone());
         let Some(counter) = Rc::into_inner(counter) else { return served };
@@ -253,18 +255,28 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn run(common: &Common, counter: &Counter, steps: Vec<Step>) -> Served {
+fn run(
+    common: &Common,
+    counter: &Counter,
+    steps: Vec<Step>,
+    mut committed: Option<Value>,
+) -> Served {
     let mut served = Served::default();
-    let commits = matches!(steps.first(), Some(Step::Command(Command::Commit(_))));
     for step in steps {
-        let outcome = match step {
-            Step::Command(Command::Land(wanted)) if commits => land(common, counter, wanted),
-            Step::Command(command) => commands::serve(command, common),
-            Step::Journal(limit) => desk::Desk::open(common).and_then(|mut desk| {
+        let commits = matches!(step, Step::Command(Command::Commit(_)));
+        let outcome = match (step, &committed) {
+            (Step::Command(Command::Land(wanted)), Some(committed)) => {
+                land(common, counter, wanted, committed)
+            }
+            (Step::Command(command), _) => commands::serve(command, common),
+            (Step::Journal(limit), _) => desk::Desk::open(common).and_then(|mut desk| {
                 counter.remark(commands::journal::tail(&mut desk, limit)?.trim_end());
                 Ok(ExitCode::SUCCESS)
             }),
         };
+        if commits {
+            committed = counter.first_reply();
+        }
         match outcome {
             Ok(code) => served.bad = code != ExitCode::SUCCESS,
             Err(problem) => {
@@ -278,8 +290,7 @@ fn run(common: &Common, counter: &Counter, steps: Vec<Step>) -> Served {
 
 /// Lands what was committed just before. A commit on a guarded target went to a branch of its own,
 /// which is meant then; one on the target itself is where it was to go.
-fn land(common: &Common, counter: &Counter, mut wanted: Land) -> Outcome {
-    let reply = counter.first_reply().unwrap_or_default();
+fn land(common: &Common, counter: &Counter, mut wanted: Land, reply: &Value) -> Outcome {
     let committed = reply["branch"].as_str();
     if wanted.branch.is_none() && reply["landing"].is_string() {
         wanted.branch = committed.map(str::to_owned);

@@ -17,10 +17,12 @@ use baton_engine::api::{
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::floor::Step;
-use super::tools::Asked;
+use super::pages;
+use super::tools::{self, Asked};
 use crate::arguments::Command;
 use crate::commands::gate::Gate;
 use crate::commands::handoff::Handoff;
@@ -34,7 +36,32 @@ pub(super) const WAIT_MAX: Span = Span::minutes(5);
 /// Tasks in a list when nothing else is said: a model reads all of it.
 const LISTED: usize = 30;
 
+/// What a client asks for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Call {
+    Tool { name: String, given: JsonObject },
+    Page { uri: String },
+}
+
+impl Call {
+    pub(super) fn read(&self) -> Result<Meant, Problem> {
+        let unknown = |what| Problem::usage(what, "call one that is listed");
+        match self {
+            Self::Tool { name, given } => match tools::named(name) {
+                Some(tool) => read(tool, given.clone()),
+                None => Err(unknown("there is no such tool")),
+            },
+            Self::Page { uri } => match pages::step(uri) {
+                Some(step) => Ok(Meant { steps: vec![step], ..Meant::default() }),
+                None => Err(unknown("there is no such page")),
+            },
+        }
+    }
+}
+
 /// What a call means.
+#[derive(Default)]
 pub(super) struct Meant {
     pub(super) steps: Vec<Step>,
     pub(super) acts: bool,
@@ -46,10 +73,9 @@ pub(super) struct Meant {
 }
 
 /// The commands that answer a call.
-pub(super) fn read(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
-    let mut given = Given { tool: tool.name, given: tool.check(given)? };
-    let mut meant =
-        Meant { steps: Vec::new(), acts: true, folder: None, must_succeed: false, brief: false };
+fn read(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
+    let mut given = Given { tool, given: tool.check(given)? };
+    let mut meant = Meant { acts: true, ..Meant::default() };
     let command = match tool.name {
         "status" => {
             meant.acts = false;
@@ -112,12 +138,12 @@ pub(super) fn read(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
     Ok(meant)
 }
 
-struct Given {
-    tool: &'static str,
+struct Given<'t> {
+    tool: &'t Asked,
     given: JsonObject,
 }
 
-impl Given {
+impl Given<'_> {
     fn text(&mut self, name: &str) -> Option<String> {
         match self.given.remove(name) {
             Some(Value::String(text)) => Some(text),
@@ -130,8 +156,7 @@ impl Given {
     }
 
     fn needs(&mut self, name: &str, action: &str) -> Result<String, Problem> {
-        let missing = format!("{action} needs `{name}`");
-        self.text(name).ok_or_else(|| self.wrong(missing))
+        self.text(name).ok_or_else(|| self.missing(name, action))
     }
 
     fn rename(&mut self, from: &str, to: &str) {
@@ -141,7 +166,16 @@ impl Given {
     }
 
     fn wrong(&self, message: impl Into<String>) -> Problem {
-        Problem::usage(message, format!("call {} again", self.tool))
+        Problem::usage(message, format!("call {} again", self.tool.name))
+    }
+
+    fn missing(&self, name: &str, action: &str) -> Problem {
+        let about = match self.tool.about(name) {
+            "" => String::new(),
+            about => format!(": {about}"),
+        };
+        let next = format!("call {} again with it", self.tool.name);
+        Problem::usage(format!("{action} needs `{name}`{about}"), next)
     }
 
     /// Nothing may be left that this action does not know.
@@ -165,7 +199,7 @@ impl Given {
         serde_json::from_value(given.into()).map_err(|error| {
             let error = error.to_string();
             match error.strip_prefix("missing field ") {
-                Some(name) => self.wrong(format!("{action} needs {name}")),
+                Some(name) => self.missing(name.trim_matches('`'), action),
                 None => self.wrong(format!("{action}: {error}")),
             }
         })
@@ -184,7 +218,7 @@ fn fields_of<T: JsonSchema + 'static>() -> Arc<[String]> {
     Arc::clone(fields)
 }
 
-fn claim(given: &mut Given) -> Result<Command, Problem> {
+fn claim(given: &mut Given<'_>) -> Result<Command, Problem> {
     if let Some(why) = given.text("ask") {
         given.given.insert("why".into(), why.into());
         return Ok(Command::Ask(given.request("ask")?));
@@ -198,7 +232,7 @@ fn claim(given: &mut Given) -> Result<Command, Problem> {
     }
 }
 
-fn task_list(given: &mut Given) -> Result<Task, Problem> {
+fn task_list(given: &mut Given<'_>) -> Result<Task, Problem> {
     if let Some(task) = given.text("task") {
         given.nothing_left("a list of one task")?;
         return Ok(Task::Show { task });
@@ -214,7 +248,7 @@ fn task_list(given: &mut Given) -> Result<Task, Problem> {
     })
 }
 
-fn task_add(given: &mut Given) -> Result<Task, Problem> {
+fn task_add(given: &mut Given<'_>) -> Result<Task, Problem> {
     if !given.given.contains_key("split") {
         return Ok(Task::Add(given.request("task_add without split")?));
     }
@@ -224,7 +258,7 @@ fn task_add(given: &mut Given) -> Result<Task, Problem> {
     Ok(Task::Split(wanted))
 }
 
-fn task_update(given: &mut Given) -> Result<Command, Problem> {
+fn task_update(given: &mut Given<'_>) -> Result<Command, Problem> {
     let action = given.needs("action", "task_update")?;
     let action = action.as_str();
     Ok(Command::Task(match action {
@@ -242,11 +276,11 @@ fn task_update(given: &mut Given) -> Result<Command, Problem> {
     }))
 }
 
-fn handoff(given: &mut Given) -> Result<Handoff, Problem> {
+fn handoff(given: &mut Given<'_>) -> Result<Handoff, Problem> {
     let action = given.needs("action", "handoff")?;
     let action = action.as_str();
     if action != "list" && !given.given.contains_key("id") {
-        return Err(given.wrong(format!("{action} needs `id`")));
+        return Err(given.missing("id", action));
     }
     match action {
         "offer" | "list" => given.rename("id", "task"),
@@ -261,14 +295,14 @@ fn handoff(given: &mut Given) -> Result<Handoff, Problem> {
             Handoff::List(given.request::<handoffs::List>(action)?)
         }
         _ => {
-            let handoff = given.text("handoff").ok_or_else(|| given.wrong("show needs `id`"))?;
+            let handoff = given.needs("handoff", action)?;
             given.nothing_left(action)?;
             Handoff::Show { handoff, markdown: false }
         }
     })
 }
 
-fn state(given: &mut Given) -> Result<State, Problem> {
+fn state(given: &mut Given<'_>) -> Result<State, Problem> {
     let action = given.needs("action", "state")?;
     let action = action.as_str();
     if action == "list" {
@@ -281,7 +315,7 @@ fn state(given: &mut Given) -> Result<State, Problem> {
     let key: Key = key.parse().map_err(|error| given.wrong(format!("{error}")))?;
     let value = match (action, given.given.remove("value")) {
         ("set" | "append" | "merge", None) => {
-            return Err(given.wrong(format!("{action} needs `value`")));
+            return Err(given.missing("value", action));
         }
         ("set" | "append" | "merge", Some(value)) => value,
         (_, Some(_)) => return Err(given.wrong(format!("{action} does not take `value`"))),
@@ -302,7 +336,7 @@ fn state(given: &mut Given) -> Result<State, Problem> {
     })
 }
 
-fn gate(given: &mut Given) -> Result<Gate, Problem> {
+fn gate(given: &mut Given<'_>) -> Result<Gate, Problem> {
     let action = given.needs("action", "gate")?;
     match action.as_str() {
         "list" => {
@@ -322,7 +356,7 @@ fn gate(given: &mut Given) -> Result<Gate, Problem> {
 }
 
 /// What of it is asked for, in the only order that makes sense.
-fn commit_and_land(given: &mut Given) -> Result<Vec<Step>, Problem> {
+fn commit_and_land(given: &mut Given<'_>) -> Result<Vec<Step>, Problem> {
     let land = given.flag("land").unwrap_or(true);
     let sync = given.flag("sync").unwrap_or(false);
     let mut steps = Vec::new();

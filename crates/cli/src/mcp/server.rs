@@ -1,8 +1,7 @@
 //! What the protocol asks of a server, answered by the commands.
 //!
-//! Owns the shape of answers. Some clients show their model only the text of an answer, others only
-//! the structured part: every word stands in both. A refusal is an answer that says so
-//! (`isError`); errors of the protocol are for requests that reach no tool at all.
+//! Owns what is served where: a brief call at once, others in threads of their own, with progress
+//! and an early end. Errors of the protocol are for requests that reach no tool at all.
 
 use std::io::{PipeReader, PipeWriter};
 use std::sync::Arc;
@@ -10,32 +9,27 @@ use std::time::Duration;
 
 use baton_engine::workspace::PATIENCE;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, RequestMetaObject, ResourceContents,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestMetaObject,
+    ResourceContents, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use super::floor::{Caller, Floor, Order, Served};
-use super::pages;
-use super::requests::{self, Meant};
-use super::steps;
+use super::answer::{Told, defect};
+use super::floor::{Caller, Order};
+use super::requests::{Call, Meant};
 use super::tools::{self, Asked};
-use crate::words::Problem;
+use super::{Room, pages, relay};
 
 const INSTRUCTIONS: &str = "Baton keeps several agents and people on one codebase from stepping on \
 each other. Begin with status; take a task (task_take) or claim what you will change; finish with \
 task_update done. A refusal says who, until when and why, and what to do next.";
 
-/// A larger document is left out of the structured answer: its words say what matters, and a model
-/// would read all of it.
-const DOCUMENT_BYTES_MAX: usize = 4_000;
 /// How long others may be at the store before a brief call goes to a thread of its own.
 const MOMENT: Duration = Duration::from_millis(20);
 /// What a brief call may be told that a second try may not: others were at the store, or the
@@ -45,7 +39,7 @@ const AGAIN: &[&str] =
 
 #[derive(Clone, Debug)]
 pub(super) struct Server {
-    floor: Arc<Floor>,
+    room: Arc<Room>,
     /// True once the client has closed its end.
     end: watch::Receiver<bool>,
     /// For brief calls: nobody can end them early, and nobody needs to.
@@ -53,51 +47,63 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(floor: Arc<Floor>, end: watch::Receiver<bool>) -> std::io::Result<Self> {
+    pub(super) fn new(room: Arc<Room>, end: watch::Receiver<bool>) -> std::io::Result<Self> {
         let (reader, writer) = std::io::pipe()?;
-        Ok(Self { floor, end, never: (Arc::new(reader), Arc::new(writer)) })
+        Ok(Self { room, end, never: (Arc::new(reader), Arc::new(writer)) })
     }
 
     /// Serves a brief call where it arrived: handing it to another thread and back would take as
-    /// long as the call itself. Nothing when others are at the store for more than a moment, or
-    /// when who acted last is not who calls.
-    fn serve_at_once(&self, meant: Meant, context: &RequestContext<RoleServer>) -> Option<Served> {
-        let served = self.floor.serve(Order {
+    /// long as the call itself. Nothing when the store is not open yet, others are at it for more
+    /// than a moment, or who acted last is not who calls.
+    fn serve_at_once(&self, call: &Call, context: &RequestContext<RoleServer>) -> Option<Told> {
+        let Room::Here(floor) = &*self.room else { return None };
+        if !floor.is_warm() {
+            return None;
+        }
+        let meant = call.read().ok().filter(|meant| meant.brief)?;
+        let served = floor.serve(Order {
             caller: caller(context),
             folder: meant.folder,
             acts: meant.acts,
             remembers: true,
             steps: meant.steps,
+            committed: None,
             end: Arc::clone(&self.never.0),
             hear: Box::new(|_| {}),
             patience: MOMENT,
         });
         let code = served.problem.as_ref().map_or("", |problem| problem.code);
-        (!AGAIN.contains(&code)).then_some(served)
+        (!AGAIN.contains(&code)).then(|| served.into())
     }
 
     /// Serves a call in a thread of its own, telling how it goes on, until it is done. A client
     /// that does not want it any more, or is gone, ends it early.
-    async fn serve(&self, meant: Meant, context: &RequestContext<RoleServer>) -> Served {
+    async fn serve(&self, call: Call, meant: Meant, context: &RequestContext<RoleServer>) -> Told {
         let (reader, writer) = match std::io::pipe() {
             Ok(pipe) => pipe,
-            Err(error) => return defect(&error.to_string()),
+            Err(error) => return defect(&error.to_string()).into(),
         };
         let (sender, mut heard) = mpsc::unbounded_channel::<String>();
         let caller = caller(context);
-        let floor = Arc::clone(&self.floor);
+        let room = Arc::clone(&self.room);
         let mut call = tokio::task::spawn_blocking(move || {
+            let hear = move |text: &str| drop(sender.send(text.to_owned()));
+            let Room::Here(floor) = &*room else {
+                return relay::serve(&call, &meant.steps, &reader, &hear);
+            };
             let Meant { steps, acts, folder, .. } = meant;
-            let hear = Box::new(move |text: &str| drop(sender.send(text.to_owned())));
-            let (end, patience, remembers) = (Arc::new(reader), PATIENCE, false);
-            floor.serve(Order { caller, folder, acts, remembers, steps, end, hear, patience })
+            let (end, hear, patience) = (Arc::new(reader), Box::new(hear), PATIENCE);
+            let (remembers, committed) = (false, None);
+            let order =
+                Order { caller, folder, acts, remembers, steps, committed, end, hear, patience };
+            floor.serve(order).into()
         });
         let mut writer: Option<PipeWriter> = Some(writer);
         let mut told = 0.0;
         loop {
             tokio::select! {
                 served = &mut call => {
-                    return served.unwrap_or_else(|error| defect(&error.to_string()));
+                    return served.unwrap_or_else(|error| defect(&error.to_string()).into());
                 }
                 // Whoever waits sleeps on the other end of this.
                 () = context.ct.cancelled(), if writer.is_some() => writer = None,
@@ -155,48 +161,6 @@ fn client_session(meta: &RequestMetaObject) -> Option<(String, String)> {
     Some(("codex".to_owned(), id.to_owned()))
 }
 
-fn defect(what: &str) -> Served {
-    let problem = Problem {
-        exit: 4,
-        code: "defect",
-        message: format!("the call could not be served: {what}"),
-        next: "baton doctor, and report this line with what it prints".to_owned(),
-        details: json!({}),
-    };
-    Served { problem: Some(problem), ..Served::default() }
-}
-
-fn result(served: Served, must_succeed: bool) -> CallToolResult {
-    let Served { said, problem, bad } = served;
-    let mut text = steps::text(&said.text);
-    let mut document = Map::new();
-    let mut replies = said.replies;
-    let replies = match replies.len() {
-        0 => None,
-        1 => replies.pop(),
-        _ => Some(Value::Array(replies)),
-    };
-    if let Some(replies) = replies.filter(|value| value.to_string().len() <= DOCUMENT_BYTES_MAX) {
-        document.insert("reply".into(), replies);
-    }
-    let is_error = problem.is_some() || bad && must_succeed;
-    if let Some(problem) = problem {
-        let next = steps::next(&problem);
-        let (label, message) = (problem.label(), &problem.message);
-        text.push_str(&format!("{label}: {message}\nnext: {next}\n"));
-        document.insert("code".into(), problem.code.into());
-        document.insert("message".into(), problem.message.into());
-        document.insert("next".into(), next.into());
-        document.insert("details".into(), problem.details);
-    }
-    let text = text.trim_end();
-    document.insert("text".into(), text.into());
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(document.into());
-    result.is_error = Some(is_error);
-    result
-}
-
 fn unknown(what: &str, name: &str, known: &[&str]) -> ErrorData {
     let name = crate::render::shown(name);
     let message = format!("there is no {what} {name:?}; there are {}", known.join(", "));
@@ -229,22 +193,18 @@ impl ServerHandler for Server {
             let known: Vec<&str> = tools::TOOLS.iter().map(|tool| tool.name).collect();
             return Err(unknown("tool", &request.name, &known));
         };
-        let given: JsonObject = request.arguments.unwrap_or_default();
-        let mut must_succeed = true;
-        let served = async {
-            let meant = requests::read(tool, given.clone())?;
-            must_succeed = meant.must_succeed;
-            if !meant.brief || !self.floor.is_warm() {
-                return Ok(self.serve(meant, &context).await);
+        let given = request.arguments.unwrap_or_default();
+        let call = Call::Tool { name: tool.name.to_owned(), given };
+        if let Some(told) = self.serve_at_once(&call, &context) {
+            return Ok(told.result(true).into());
+        }
+        Ok(match call.read() {
+            Err(problem) => Told::from(problem).result(true).into(),
+            Ok(meant) => {
+                let must_succeed = meant.must_succeed;
+                self.serve(call, meant, &context).await.result(must_succeed).into()
             }
-            match self.serve_at_once(meant, &context) {
-                Some(served) => Ok(served),
-                None => Ok(self.serve(requests::read(tool, given)?, &context).await),
-            }
-        };
-        let refused = |problem| Served { problem: Some(problem), ..Served::default() };
-        let served: Result<Served, Problem> = served.await;
-        Ok(result(served.unwrap_or_else(refused), must_succeed).into())
+        })
     }
 
     async fn list_resources(
@@ -268,29 +228,23 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let Some(step) = pages::step(&request.uri) else {
+        let call = Call::Page { uri: request.uri.clone() };
+        let Ok(meant) = call.read() else {
             let known =
                 ["baton://status", "baton://journal", "baton://task/ID", "baton://handoff/ID"];
             let mut error = unknown("resource", &request.uri, &known);
             error.data = Some(json!({ "uri": request.uri }));
             return Err(error);
         };
-        let meant = Meant {
-            steps: vec![step],
-            acts: false,
-            folder: None,
-            must_succeed: false,
-            brief: false,
-        };
-        let served = self.serve(meant, &context).await;
-        if let Some(problem) = &served.problem {
-            let message = format!("{}; next: {}", problem.message, problem.next);
+        let told = self.serve(call, meant, &context).await;
+        if let Some(refused) = &told.refused {
+            let message = format!("{}; next: {}", refused.message, refused.next);
             return Err(ErrorData::resource_not_found(
                 message,
                 Some(json!({ "uri": request.uri })),
             ));
         }
-        let page = ResourceContents::text(served.said.text, request.uri);
+        let page = ResourceContents::text(told.text, request.uri);
         Ok(ReadResourceResult::new(vec![page]).into())
     }
 

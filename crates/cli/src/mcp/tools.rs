@@ -275,6 +275,11 @@ impl Asked {
         Tool::new(self.name, self.about, Arc::new(schema)).with_annotations(self.hints.of())
     }
 
+    /// What is said of a field, if anything is.
+    pub(super) fn about(&self, name: &str) -> &'static str {
+        self.fields.iter().find(|field| field.name == name).map_or("", |field| field.about)
+    }
+
     pub(super) fn takes(&self, name: &str) -> bool {
         self.fields.iter().any(|field| field.name == name)
     }

@@ -158,7 +158,12 @@ fn wrong_state(refused: &Refused) -> (String, String, Value) {
     let details = json!({
         "task": task, "state": state, "since": since, "reason": reason, "allowed": allowed,
     });
-    (message, format!("baton task show {}", task.task), details)
+    let next = match (*verb, state) {
+        // A person decides; there may be other work meanwhile.
+        ("take", State::Waiting) => "baton task take, which finds another".to_owned(),
+        _ => format!("baton task show {}", task.task),
+    };
+    (message, next, details)
 }
 
 fn stale(refused: &Refused) -> (String, String, Value) {

@@ -1,17 +1,18 @@
 //! A call of Baton from inside a sandbox.
 //!
-//! Owns the caller's side of the broker: words, folder and standard descriptors go out, an exit
-//! code comes back. And the line that a command inherits, over which it is asked first. Refuses to
-//! know what was asked.
+//! Owns the caller's side of the broker: words, folder and three descriptors go out, an exit code
+//! comes back. And the line that a command inherits, over which it is asked first. Refuses to know
+//! what was asked.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{IoSlice, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 #[cfg(target_os = "linux")]
 use {
@@ -25,16 +26,76 @@ use super::broker::{BROUGHT, REQUEST_BYTES_MAX};
 use super::{BROKER_VARIABLE, Error, LINE_VARIABLE};
 use crate::failure::Failure;
 
-/// Has the broker do it, and answers with its exit code: over the line that was inherited, else by
-/// the path of its socket.
+/// What comes back of one call is held in memory.
+const OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Whether there is a broker to ask, because the store is closed here.
+#[must_use]
+pub fn is_inside() -> bool {
+    [LINE_VARIABLE, BROKER_VARIABLE].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// Has the broker do it, with our own input and outputs, and answers with its exit code.
 pub fn call(words: &[OsString]) -> Result<u8, Failure> {
+    let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let mut stream = ask(words, [input.as_fd(), output.as_fd(), errors.as_fd()])?;
+    answer(&mut stream).map_err(|_| Error::BrokerGone.into())
+}
+
+/// Has the broker do it with this input, and answers with its exit code and output. What it says
+/// on the way is heard line by line. It ends early when `end` can be read.
+pub fn pass(
+    words: &[OsString],
+    input: &[u8],
+    end: BorrowedFd<'_>,
+    hear: &(dyn Fn(&str) + Sync),
+) -> Result<(u8, Vec<u8>), Failure> {
+    let gone = |_| Failure::from(Error::BrokerGone);
+    let (its_input, mut to) = std::io::pipe().map_err(gone)?;
+    let (from, its_output) = std::io::pipe().map_err(gone)?;
+    let (remarks, its_errors) = std::io::pipe().map_err(gone)?;
+    let theirs = [its_input.as_fd(), its_output.as_fd(), its_errors.as_fd()];
+    let mut stream = ask(words, theirs)?;
+    drop((its_input, its_output, its_errors));
+    std::thread::scope(|scope| {
+        // A call that ends without reading all of it is no failure of ours.
+        scope.spawn(move || drop(to.write_all(input)));
+        let output = scope.spawn(move || {
+            let mut output = Vec::new();
+            let _ = from.take(OUTPUT_BYTES_MAX).read_to_end(&mut output);
+            output
+        });
+        scope.spawn(move || {
+            BufReader::new(remarks).lines().map_while(Result::ok).for_each(|line| hear(&line));
+        });
+        wait(&stream, end);
+        let code = answer(&mut stream);
+        // The broker ends a call whose caller is gone.
+        drop(stream);
+        let output = output.join().unwrap_or_default();
+        Ok((code.map_err(gone)?, output))
+    })
+}
+
+/// Until there is an answer, or nobody wants one any more: then there will be none.
+fn wait(stream: &UnixStream, end: BorrowedFd<'_>) {
+    let mut both = [PollFd::new(stream, PollFlags::IN), PollFd::new(&end, PollFlags::IN)];
+    while let Err(rustix::io::Errno::INTR) = poll(&mut both, None) {}
+    if both[0].revents().is_empty() {
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+/// Asks over the line that was inherited, else by the path of the broker's socket.
+fn ask(words: &[OsString], descriptors: [BorrowedFd<'_>; 3]) -> Result<UnixStream, Failure> {
     let address = std::env::var_os(BROKER_VARIABLE).unwrap_or_default();
     let found = split(&address);
     let secret = found.map(|(_, secret)| secret).unwrap_or_default();
     let body = request(secret, words)?;
     let by_path = || found.and_then(|(path, _)| UnixStream::connect(path).ok());
-    let stream = over_line().or_else(by_path).ok_or(Error::BrokerGone)?;
-    ask(stream, &body).map_err(|_| Error::BrokerGone.into())
+    let mut stream = over_line().or_else(by_path).ok_or(Error::BrokerGone)?;
+    send(&mut stream, &body, &descriptors).map_err(|_| Error::BrokerGone)?;
+    Ok(stream)
 }
 
 /// The path of the socket, and the secret.
@@ -116,13 +177,18 @@ fn request(secret: &[u8], words: &[OsString]) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn ask(mut stream: UnixStream, body: &[u8]) -> std::io::Result<u8> {
-    let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-    let descriptors = [input.as_fd(), output.as_fd(), errors.as_fd()];
+fn send(
+    stream: &mut UnixStream,
+    body: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> std::io::Result<()> {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes();
-    let sent = send_with(&stream, &length, &descriptors)?;
+    let sent = send_with(&*stream, &length, descriptors)?;
     stream.write_all(&length[sent..])?;
-    stream.write_all(body)?;
+    stream.write_all(body)
+}
+
+fn answer(stream: &mut UnixStream) -> std::io::Result<u8> {
     let mut code = [0];
     stream.read_exact(&mut code)?;
     Ok(code[0])

@@ -32,8 +32,14 @@ pub(crate) struct Role {
     pub(crate) may: May,
 }
 
-/// Asked again where a command is served: a server inside (MCP) has many under one call, and serves
-/// them in a process that is not confined.
+/// Whether a command may run code of the tree, and is held then.
+pub(crate) fn is_held(command: &Command) -> bool {
+    let mut all = May::default();
+    rights(&mut all).into_iter().for_each(|(_, has)| *has = true);
+    permit(command, all) == Ok(Permit::InRepository)
+}
+
+/// Asked again where a command is served: what came as a step of a tool (MCP) is known only here.
 pub(crate) fn demand(command: &Command, common: &Common) -> Result<(), Problem> {
     let Ok(text) = std::env::var(sandbox::BOUND_VARIABLE) else { return Ok(()) };
     // The broker's own steps on the way to a call.
@@ -42,7 +48,9 @@ pub(crate) fn demand(command: &Command, common: &Common) -> Result<(), Problem> 
     }
     let role = Role::from_text(&text);
     match permit(command, role.may) {
-        Ok(Permit::InRepository) if common.counter.is_some() => Err(role.problem(UNCONFINED)),
+        Ok(Permit::InRepository) if common.counter.is_some() && !sandbox::is_held() => {
+            Err(role.problem(UNCONFINED))
+        }
         Ok(_) => Ok(()),
         Err(why) => Err(role.problem(why)),
     }
@@ -120,8 +128,8 @@ impl Role {
     }
 }
 
-const UNCONFINED: &str = "this runs code of the tree, so it is for the shell (baton …) and not \
-                          done through a server";
+const UNCONFINED: &str = "this runs code of the tree and was not asked to be held: it is not done";
+const SERVER: &str = "a server outside would outlive what it was asked for: it is not done";
 const PLAIN_COMMIT: &str = "plain git commit cannot move the branch (baton commit PATH… -m … \
                             does): it is not done";
 const PERSON: &str = "this is a person's to decide: it is not done";
@@ -146,9 +154,14 @@ fn permit(command: &Command, may: May) -> Judged {
         | Command::Vote(_) | Command::Votes { .. } | Command::State(_) | Command::Suggest(_)
         | Command::Suggestions(_) | Command::Conflicts(_) | Command::Note(_)
         | Command::Notes(_) | Command::NextNumber(_) | Command::Prime | Command::Interface(_)
-        | Command::Hook(_) | Command::Mcp(_) | Command::Roles | Command::Rules(_)
+        | Command::Hook(_) | Command::Roles | Command::Rules(_)
         | Command::Import(_) | Command::Deploys(_) | Command::Doctor
         | Command::Completions { .. } | Command::Man | Command::Reference(_) => Ok(Permit::Plain),
+        Command::Mcp(_) => Err(SERVER),
+        Command::McpStep(wanted) => Ok(match wanted.held {
+            true => Permit::InRepository,
+            false => Permit::Plain,
+        }),
         Command::Handoff(Handoff::Accept(accepting)) if accepting.start.is_some() => Err(ELSEWHERE),
         Command::Handoff(_) => Ok(Permit::Plain),
         Command::Task(wanted) => Ok(task(wanted)),
@@ -228,5 +241,18 @@ mod tests {
             assert_eq!(Role::from_text(&role.bound()), role);
         }
         assert_eq!(Role::from_text("nonsense").may, May::default());
+    }
+
+    /// It would go on outside, held by nothing, whatever becomes of the tree's git folder.
+    #[test]
+    fn no_server_is_started_outside() {
+        let role = Role::from_text("wmcld code");
+        let judged = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            role.judge(&words).map_err(|said| said.err)
+        };
+        assert!(judged(&["mcp"]).unwrap_err().contains("it is not done"));
+        assert_eq!(judged(&["mcp-step"]).unwrap(), Permit::Plain);
+        assert_eq!(judged(&["mcp-step", "--held"]).unwrap(), Permit::InRepository);
     }
 }
