@@ -147,3 +147,19 @@ fn what_is_saved_already_is_not_saved_again_at_each_try() {
     assert_eq!(saved("work of eve\n"), "1");
     assert_eq!(saved("more of it\n"), "2", "what was saved before is kept");
 }
+
+#[test]
+fn everybody_who_shares_it_hears_of_it() {
+    let scratch = with_file();
+    let sharers = ["xen", "yun"].map(|name| scratch.session(name));
+    for sharer in &sharers {
+        scratch.acts(sharer, &["claim", "shared.txt", "--shared"]).ok();
+    }
+    let said = writes_over(&bob(&scratch), "py");
+    assert!(said.out.contains("held by xen") && said.out.contains("held by yun"), "{said:?}");
+    for (number, sharer) in sharers.iter().enumerate() {
+        let said = scratch.acts(sharer, &["claim", &format!("other{number}")]).ok();
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("wrote over shared.txt while you held it"), "{told}");
+    }
+}

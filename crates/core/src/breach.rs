@@ -72,8 +72,16 @@ pub fn note(
 
 fn held(view: &dyn View, resources: &[Resource], context: &Context) -> Result<Vec<Held>, Refusal> {
     let checked = check::check(view, resources, None, context)?;
-    let held = checked.findings.into_iter().filter(|finding| finding.because == Because::Held);
-    Ok(held.filter_map(|finding| finding.held.into_iter().next()).collect())
+    let findings = checked.findings.into_iter().filter(|finding| finding.because == Because::Held);
+    let mut all: Vec<Held> = Vec::new();
+    for held in findings.flat_map(|finding| finding.held) {
+        // Several may share it, and one may hold it twice: for its tree and for all.
+        let known = |one: &Held| one.resource == held.resource && one.holder == held.holder;
+        if !all.iter().any(known) {
+            all.push(held);
+        }
+    }
+    Ok(all)
 }
 
 /// Those of these that others hold, and of which their holders are to be told when the caller has
