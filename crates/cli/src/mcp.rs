@@ -57,7 +57,9 @@ pub(crate) fn serve(room: Room, input: File, output: File) -> Result<(), Problem
         .map_err(failed)?;
     let (ended, end) = watch::channel(false);
     let wire = Wire::open(input, output, ended).map_err(failed)?;
-    let server = Server::new(Arc::new(room), end.clone()).map_err(failed)?;
+    // Its connections have runtimes of their own, which must not end within this one.
+    let room = Arc::new(room);
+    let server = Server::new(Arc::clone(&room), end.clone()).map_err(failed)?;
     runtime.block_on(async move {
         let served = async {
             // It fails only where the input ended before anything was asked.
@@ -75,5 +77,6 @@ pub(crate) fn serve(room: Room, input: File, output: File) -> Result<(), Problem
         }
     });
     runtime.shutdown_background();
+    drop(room);
     Ok(())
 }

@@ -93,6 +93,8 @@ mod rules;
 #[cfg(test)]
 mod sandbox;
 #[cfg(test)]
+mod sandbox_bounds;
+#[cfg(test)]
 mod sandbox_calls;
 #[cfg(test)]
 mod sandbox_mcp;

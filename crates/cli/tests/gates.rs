@@ -6,7 +6,7 @@ use crate::harness::{Said, Scratch};
 use crate::reviews::person_token;
 use crate::tasks::on_both_stores;
 
-fn as_person(scratch: &Scratch, person: &str, words: &[&str]) -> Said {
+pub(crate) fn as_person(scratch: &Scratch, person: &str, words: &[&str]) -> Said {
     let mut words = words.to_vec();
     // Before `--`, behind which a command of a gate stands.
     words.splice(1..1, ["--person-token", person]);

@@ -146,7 +146,9 @@ impl Client {
     /// How long the server takes to end once its input is closed.
     pub(crate) fn close(&mut self) -> Duration {
         drop(self.input.take());
-        self.ended()
+        let took = self.ended();
+        assert!(self.child.wait().unwrap().success(), "it ends well");
+        took
     }
 
     pub(crate) fn ended(&mut self) -> Duration {
@@ -316,6 +318,7 @@ fn claims_tasks_and_values_are_the_same_as_on_the_command_line() {
         let heard = bob.good("task_list", &json!({}));
         assert!(heard.contains("news: ann asks you to let go of @browser/login"), "{heard}");
         assert!(!bob.good("task_list", &json!({})).contains("news:"), "told once");
+        bob.close();
     });
 }
 

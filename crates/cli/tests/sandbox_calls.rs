@@ -29,7 +29,7 @@ impl Room {
         Some(Self { scratch, tree })
     }
 
-    fn sandbox(&self, options: &[&str], script: &str) -> Said {
+    pub(crate) fn sandbox(&self, options: &[&str], script: &str) -> Said {
         let words = [&["sandbox"], options, &["--", "bash", "-c", script]].concat();
         self.command(&words).output().unwrap().into()
     }

@@ -11,6 +11,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use crate::sandbox;
+
 /// How much of the end of the output is looked at.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024;
 const LOOKED_FOR_EVERY: Duration = Duration::from_millis(20);
@@ -18,6 +20,10 @@ const LOOKED_FOR_EVERY: Duration = Duration::from_millis(20);
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// What must not reach a command that acts for nobody in particular.
 const SECRETS: [&str; 2] = ["BATON_SESSION", "BATON_PERSON_TOKEN_FILE"];
+
+fn kept_back() -> impl Iterator<Item = &'static str> {
+    SECRETS.into_iter().chain(sandbox::OF_CALLS)
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Came {
@@ -41,7 +47,7 @@ pub fn run(
     };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    for name in SECRETS {
+    for name in kept_back() {
         command.env_remove(name);
     }
     command.envs(environment.iter().map(|(name, value)| (name, value)));
@@ -83,7 +89,7 @@ pub(crate) fn run_into(argv: &[String], folder: &Path, file: File, at_most: Dura
     let Some((program, arguments)) = argv.split_first() else { return false };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    for name in SECRETS {
+    for name in kept_back() {
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null());

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::leash;
+use crate::place::Place;
 use crate::policy;
 use crate::workspace::Workspace;
 
@@ -60,11 +61,75 @@ pub const BOUND_VARIABLE: &str = "BATON_BOUND";
 /// Set for calls that may run what the caller names or the tree has (checks, hooks): how that is
 /// held, which is as the sandbox's own command is.
 const HELD_VARIABLE: &str = "BATON_HELD";
+/// Set for calls that the broker makes: the tree and the store that they act in, and no other.
+const PLACE_VARIABLE: &str = "BATON_BOUND_PLACE";
 /// What only calls of the broker have, and nothing that they start.
-pub(crate) const OF_CALLS: [&str; 2] = [BOUND_VARIABLE, HELD_VARIABLE];
+pub(crate) const OF_CALLS: [&str; 3] = [BOUND_VARIABLE, HELD_VARIABLE, PLACE_VARIABLE];
+
+/// Where a call acts. Who is inside chooses its folder and its words, and may have a workspace of
+/// its own making somewhere: with a policy, trusted commands and a store as it likes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Bounds {
+    root: PathBuf,
+    store: PathBuf,
+    git: Option<(PathBuf, PathBuf)>,
+}
+
+impl Bounds {
+    fn of(place: &Place) -> Self {
+        let git = place.git.as_ref().map(|git| (git.git_dir.clone(), git.common_dir.clone()));
+        Self { root: place.root.clone(), store: place.store.clone(), git }
+    }
+
+    /// What cannot be read is nowhere.
+    fn given() -> Option<Self> {
+        let text = std::env::var(PLACE_VARIABLE).ok()?;
+        let nowhere = Self { root: PathBuf::new(), store: PathBuf::new(), git: None };
+        Some(serde_json::from_str(&text).unwrap_or(nowhere))
+    }
+}
+
+/// The tree that this process acts in, where it is a call from inside a sandbox.
+#[must_use]
+pub fn bound_root() -> Option<PathBuf> {
+    Bounds::given().map(|bounds| bounds.root)
+}
+
+/// A call from inside a sandbox acts in the tree of the sandbox, and in no other.
+pub(crate) fn must_be_bound_to(place: &Place) -> Result<(), Error> {
+    match Bounds::given() {
+        Some(bounds) if bounds != Bounds::of(place) => {
+            Err(Error::Elsewhere { root: place.root.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether this process is a call from inside a sandbox.
+#[must_use]
+pub fn is_bound() -> bool {
+    std::env::var_os(BOUND_VARIABLE).is_some()
+}
+
+/// The words of a command held as the sandbox's own is, where this process is a call that holds.
+pub(crate) fn held_words(words: &[String]) -> Option<Vec<String>> {
+    let spec = held_spec()?;
+    let first = ["/proc/self/exe", VERB, spec.as_str(), "--"].map(str::to_owned);
+    Some(first.into_iter().chain(words.iter().cloned()).collect())
+}
 
 /// A command held as the sandbox's own is, where this process is a call from inside one.
 pub(crate) fn held<Word: AsRef<OsStr>>(words: &[Word]) -> Option<Command> {
+    let spec = held_spec()?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(VERB).arg(spec).arg("--").args(words);
+    for name in OF_CALLS {
+        command.env_remove(name);
+    }
+    Some(command)
+}
+
+fn held_spec() -> Option<String> {
     let text = std::env::var(HELD_VARIABLE).ok()?;
     // What cannot be read holds everything.
     let spec = serde_json::from_str(&text).unwrap_or(Spec {
@@ -74,12 +139,7 @@ pub(crate) fn held<Word: AsRef<OsStr>>(words: &[Word]) -> Option<Command> {
         runner: 0,
     });
     let spec = Spec { runner: std::process::id(), ..spec };
-    let mut command = Command::new("/proc/self/exe");
-    command.arg(VERB).arg(serde_json::to_string(&spec).unwrap_or_default()).arg("--").args(words);
-    for name in OF_CALLS {
-        command.env_remove(name);
-    }
-    Some(command)
+    Some(serde_json::to_string(&spec).unwrap_or_default())
 }
 
 /// Whether this process is a call that holds what it runs.
@@ -114,6 +174,8 @@ pub enum Error {
     NotText { path: PathBuf },
     #[error("the broker of this sandbox does not answer")]
     BrokerGone,
+    #[error("{} is not the tree of this sandbox", .root.display())]
+    Elsewhere { root: PathBuf },
 }
 
 impl From<Error> for Failure {
@@ -189,7 +251,7 @@ pub fn limits_of(
 }
 
 /// What of these folders can be opened besides: never what stays closed whatever the role.
-pub fn besides(place: &crate::place::Place, folders: &[PathBuf]) -> Vec<PathBuf> {
+pub fn besides(place: &Place, folders: &[PathBuf]) -> Vec<PathBuf> {
     folders::besides(place, folders)
 }
 
@@ -258,6 +320,9 @@ impl Sandbox {
             best_effort: wanted.best_effort,
             guard: Arc::clone(&guard),
             judge: wanted.judge,
+            place: serde_json::to_string(&Bounds::of(place)).map_err(|_| Error::NotText {
+                path: place.root.clone(),
+            })?,
         };
         let broker = broker::Broker::open(&private.socket(), bound)?;
         let session = wanted.credential.split('.').next().unwrap_or_default().to_owned();

@@ -24,6 +24,7 @@ use crate::denying::Pending;
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::process::{Boot, Machine};
+use crate::sandbox;
 use crate::store::{self, Commit, State, Store};
 
 /// How long a command waits for its turn at the store.
@@ -71,6 +72,7 @@ impl Workspace {
     }
 
     pub fn open_at(place: Place, address: Option<&str>) -> Result<Self, Failure> {
+        sandbox::must_be_bound_to(&place)?;
         let boot = Boot::here_with(&place.test_hooks());
         let tree = TreeId(place.tree_id()?.as_str().to_owned());
         let store = store::open(&place, &boot, address)?;

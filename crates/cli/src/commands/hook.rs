@@ -124,6 +124,10 @@ fn serve(
             Some(workspace) => (workspace, false),
             None => return Ok(not_set_up(payload)),
         },
+        // Inside a sandbox it is judged in that one's tree, wherever the client stands.
+        Err(Failure::Sandbox(_)) if let Some(root) = sandbox::bound_root() => {
+            (desk::open(&root)?, false)
+        }
         Err(failure) => return Err(failure.into()),
     };
     let workspace = kept.insert(ManuallyDrop::new(workspace));
@@ -200,6 +204,8 @@ fn not_set_up(payload: &Payload) -> Answer {
     }
 }
 
+const NO_TREE_GOES: &str = "Baton: from this sandbox no tree is removed. Next: leave it to a \
+                            session outside.";
 const ONE_TREE: &str = "Baton: in this sandbox only its own tree can be written, so no other is \
                         made. Next: work in this one.";
 
@@ -207,16 +213,16 @@ const ONE_TREE: &str = "Baton: in this sandbox only its own tree can be written,
 fn launched(actor: &Actor) -> bool {
     let said = |name: &str| std::env::var(name).unwrap_or_default();
     let session = actor.session.as_ref().map_or("", |session| session.as_str());
-    !said(sandbox::BOUND_VARIABLE).is_empty()
+    sandbox::is_bound()
         || !said(starting::VARIABLE).is_empty()
             && said("BATON_SESSION").split('.').next() == Some(session)
 }
 
 /// A call from inside a sandbox is its session's, whatever the payload says.
 fn admit(workspace: &mut Workspace, visitor: &Visitor<'_>) -> Result<Admitted, Failure> {
-    match std::env::var_os(sandbox::BOUND_VARIABLE) {
-        Some(_) => doors::admit_bound(workspace, visitor),
-        None => doors::admit(workspace, visitor),
+    match sandbox::is_bound() {
+        true => doors::admit_bound(workspace, visitor),
+        false => doors::admit(workspace, visitor),
     }
 }
 
@@ -434,7 +440,7 @@ impl Door<'_> {
     /// A tree for the client, made as all others are. Where it may not be, there is none: a client
     /// that was told "no" does not make its own.
     fn make_tree(&mut self, actor: &Actor, name: &str) -> Result<Answer, Failure> {
-        if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
+        if sandbox::is_bound() {
             return Ok(Answer::No { why: ONE_TREE.to_owned(), exit: 1 });
         }
         let name = Some(trees::slug(name));
@@ -447,6 +453,9 @@ impl Door<'_> {
     }
 
     fn remove_tree(&mut self, actor: &Actor, path: &str) -> Result<Answer, Failure> {
+        if sandbox::is_bound() {
+            return Ok(Answer::No { why: NO_TREE_GOES.to_owned(), exit: 1 });
+        }
         let wanted = api::trees::Remove { which: path.to_owned(), force: false };
         match removing::remove(self.workspace, actor, &self.payload.cwd, &wanted, None) {
             Ok(_) => Ok(Answer::Silent),
@@ -484,9 +493,9 @@ impl Door<'_> {
 
     /// The session ends, and what it held waits a while for its return.
     fn session_end(&mut self, visitor: &Visitor<'_>) -> Result<Answer, Problem> {
-        let admitted = match std::env::var_os(sandbox::BOUND_VARIABLE) {
-            Some(_) => Some(doors::admit_bound(self.workspace, visitor)?),
-            None => doors::find(self.workspace, visitor)?,
+        let admitted = match sandbox::is_bound() {
+            true => Some(doors::admit_bound(self.workspace, visitor)?),
+            false => doors::find(self.workspace, visitor)?,
         };
         // Of one that was never seen nothing is left.
         let Some(admitted) = admitted else { return Ok(Answer::Silent) };

@@ -142,7 +142,7 @@ impl Floor {
 
     fn who(&self, kept: &mut Kept, order: &Order) -> Result<Actor, Failure> {
         // From inside a sandbox it is that session, whatever the call says.
-        if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
+        if sandbox::is_bound() {
             return whoami::actor(&mut kept.workspace, &self.hints);
         }
         if let Some(actor) = self.remembered(kept, order) {

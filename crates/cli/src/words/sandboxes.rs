@@ -36,8 +36,13 @@ pub(super) fn of(error: &Error) -> (&'static str, String, String, Value) {
             "broker_gone",
             "end this command and start it again with baton sandbox or baton start".to_owned(),
         ),
+        Error::Elsewhere { .. } => (
+            "elsewhere",
+            "work in the tree of the sandbox, and leave others to sessions outside".to_owned(),
+        ),
     };
     let message = match error {
+        Error::Elsewhere { .. } => shown(&error.to_string()),
         // Whether it was asked before that is not known.
         Error::BrokerGone => error.to_string(),
         error => format!("{}; nothing was started", shown(&error.to_string())),

@@ -26,7 +26,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 
 use super::guard::Guard;
 use super::{
-    BOUND_VARIABLE, BROKER_VARIABLE, CALL_VERB, HELD_VARIABLE, LINE_VARIABLE, Net, Spec, VERB,
+    BOUND_VARIABLE, BROKER_VARIABLE, CALL_VERB, HELD_VARIABLE, LINE_VARIABLE, Net, PLACE_VARIABLE, Spec, VERB,
     inside,
 };
 use crate::failure::Failure;
@@ -81,6 +81,8 @@ pub(super) struct Bound {
     pub(super) best_effort: bool,
     pub(super) guard: Arc<Guard>,
     pub(super) judge: Arc<dyn Judge>,
+    /// Where every call acts, as `BATON_BOUND_PLACE` says it.
+    pub(super) place: String,
 }
 
 pub(super) struct Broker {
@@ -266,6 +268,7 @@ impl Desk {
         command.env_remove(BROKER_VARIABLE).env_remove(LINE_VARIABLE);
         command
             .env(BOUND_VARIABLE, self.bound.judge.bound())
+            .env(PLACE_VARIABLE, &self.bound.place)
             .env("BATON_SESSION", &self.bound.credential);
         command
     }

@@ -129,6 +129,7 @@ impl Role {
 }
 
 const UNCONFINED: &str = "this runs code of the tree and was not asked to be held: it is not done";
+const PROBES: &str = "doctor tries the hooks that files of the tree name: it is not done";
 const SERVER: &str = "a server outside would outlive what it was asked for: it is not done";
 const PLAIN_COMMIT: &str = "plain git commit cannot move the branch (baton commit PATH… -m … \
                             does): it is not done";
@@ -155,8 +156,9 @@ fn permit(command: &Command, may: May) -> Judged {
         | Command::Suggestions(_) | Command::Conflicts(_) | Command::Note(_)
         | Command::Notes(_) | Command::NextNumber(_) | Command::Prime | Command::Interface(_)
         | Command::Hook(_) | Command::Roles | Command::Rules(_)
-        | Command::Import(_) | Command::Deploys(_) | Command::Doctor
+        | Command::Import(_) | Command::Deploys(_)
         | Command::Completions { .. } | Command::Man | Command::Reference(_) => Ok(Permit::Plain),
+        Command::Doctor => Err(PROBES),
         Command::Mcp(_) => Err(SERVER),
         Command::McpStep(wanted) => Ok(match wanted.held {
             true => Permit::InRepository,
@@ -208,9 +210,8 @@ fn task(wanted: &Task) -> Permit {
 
 fn gate(wanted: &Gate) -> Judged {
     match wanted {
-        Gate::Add(_) | Gate::List { .. } | Gate::Show { .. } | Gate::Check { .. } => {
-            Ok(Permit::Plain)
-        }
+        Gate::Add(_) | Gate::List { .. } | Gate::Show { .. } => Ok(Permit::Plain),
+        Gate::Check { .. } => Ok(Permit::InRepository),
         Gate::Approve(_) | Gate::Deny(_) | Gate::Trust { .. } => Err(PERSON),
     }
 }
