@@ -27,7 +27,9 @@ pub(crate) enum Paint {
 
 /// Colour only where a person looks, and never against `NO_COLOR`.
 pub(crate) fn colour_wanted(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    stream.is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
 pub(crate) fn paint(text: &str, paint: Paint, colour: bool) -> String {
