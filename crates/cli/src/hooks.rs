@@ -144,6 +144,8 @@ pub(crate) enum Tool {
         why: String,
         targets: Vec<Target>,
     },
+    /// An edit of which nobody can tell what file it will find; why, and what to do instead.
+    Unclear(String),
     Shell(String),
     Read(Vec<String>),
     Other,
@@ -152,7 +154,7 @@ pub(crate) enum Tool {
 impl Tool {
     /// Whether it may change something, so that it must be judged.
     pub(crate) fn is_act(&self) -> bool {
-        matches!(self, Self::Edit(_) | Self::Patch { .. } | Self::Shell(_))
+        matches!(self, Self::Edit(_) | Self::Patch { .. } | Self::Unclear(_) | Self::Shell(_))
     }
 }
 

@@ -277,3 +277,29 @@ fn an_answer_does_not_depend_on_whether_it_can_be_written_down() {
     assert!(denied(&agent.write("src/a.rs", "x")).is_some());
     assert_eq!(journal(&scratch).lines().count(), 1);
 }
+
+/// Gemini edits another file than its model names: it drops an `@`, and looks for what is not there.
+#[test]
+fn a_path_is_judged_as_gemini_takes_it() {
+    let scratch = Scratch::workspace();
+    scratch.write("@kept/a.rs", "x\n");
+    let holder = Agent { scratch: &scratch, client: "claude", id: "ann" };
+    for file in ["src/a.rs", "shared.txt"] {
+        assert_eq!(denied(&holder.write(file, "x\n")), None);
+        scratch.write(file, "x\n");
+    }
+    let gemini = Agent { scratch: &scratch, client: "gemini", id: "bob" };
+    for path in ["@shared.txt", "@/shared.txt", "@//shared.txt", "shared.txt\0", "@src/a.rs"] {
+        let input = json!({ "file_path": path, "content": "y\n" });
+        let why = denied(&gemini.tool("before", "write_file", &input)).expect(path);
+        assert!(why.contains("is held by"), "{path:?}: {why}");
+    }
+    let input = |path: &str| json!({ "file_path": path, "old_string": "x", "new_string": "y" });
+    let why = denied(&gemini.tool("before", "replace", &input("a.rs"))).expect("looked for");
+    assert!(why.contains("there is no a.rs in") && why.contains("whole path"), "{why}");
+    let why = denied(&gemini.tool("before", "replace", &input("src/a.rs"))).expect("held");
+    assert!(why.contains("is held by"), "{why}");
+    assert_eq!(denied(&gemini.tool("before", "replace", &input("@kept/a.rs"))), None);
+    let new = json!({ "file_path": "new.rs", "content": "y\n" });
+    assert_eq!(denied(&gemini.tool("before", "write_file", &new)), None);
+}

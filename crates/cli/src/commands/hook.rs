@@ -184,7 +184,7 @@ fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
             }
             Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
             Tool::Shell(line) => shell::places(&payload.cwd, line),
-            Tool::Other => Vec::new(),
+            Tool::Unclear(_) | Tool::Other => Vec::new(),
         },
         _ => Vec::new(),
     };
@@ -255,6 +255,7 @@ impl Door<'_> {
         match &self.payload.event {
             Event::Before(Tool::Edit(targets)) => self.before_edit(actor, targets),
             Event::Before(Tool::Patch { why, targets }) => self.before_patch(actor, why, targets),
+            Event::Before(Tool::Unclear(why)) => Ok(Answer::Deny(format!("Baton: {why}"))),
             Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, failed } => {
                 self.after_edit(actor, targets, *failed)
             }

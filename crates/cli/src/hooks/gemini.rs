@@ -1,11 +1,13 @@
 //! Gemini CLI.
 //!
-//! Owns its JSON. It has no id of a tool call and nobody to ask, and an agent that would stop is
-//! sent on by a denial.
+//! Owns its JSON, and how it takes a path. It has no id of a tool call and nobody to ask, and an
+//! agent that would stop is sent on by a denial.
+
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, folder, goes_on, limit, owned, text, tool};
+use super::{Answer, Client, Event, Payload, Said, Tool, folder, goes_on, limit, owned, text};
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -52,6 +54,54 @@ fn failed(payload: &Value) -> bool {
     });
     code.is_some_and(|code| code != 0)
         || response.get("error").is_some_and(|error| !error.is_null())
+}
+
+/// The tool, with the files that Gemini will take for the ones it was given.
+fn tool(payload: &Value) -> Tool {
+    let folder = folder(payload);
+    let name = text(payload, &["tool_name"]).unwrap_or_default();
+    match super::tool(payload) {
+        Tool::Edit(mut targets) => {
+            for target in &mut targets {
+                target.path = taken(&folder, &target.path);
+            }
+            // One that it does not find it looks for, and edits whichever file ends so.
+            let found = |path: &str| Path::new(path).is_absolute() || folder.join(path).exists();
+            let lost = targets.iter().find(|target| !found(&target.path));
+            match lost.filter(|_| name == "replace") {
+                Some(lost) => Tool::Unclear(looked_for(&folder, &lost.path)),
+                None => Tool::Edit(targets),
+            }
+        }
+        Tool::Read(paths) => Tool::Read(paths.iter().map(|path| taken(&folder, path)).collect()),
+        tool => tool,
+    }
+}
+
+fn looked_for(folder: &Path, path: &str) -> String {
+    let shown = crate::render::shown;
+    format!(
+        "there is no {} in {}, and this tool would look for one elsewhere, which somebody else may \
+         hold. Nothing was changed. Name the file by its whole path.",
+        shown(path),
+        shown(&folder.display().to_string())
+    )
+}
+
+/// What Gemini 0.61 takes a path for (its `resolveDefensiveToolPath`): without zero bytes, and where
+/// there is no such file, without an `@` by which a prompt names files.
+fn taken(folder: &Path, path: &str) -> String {
+    let clean = path.replace('\0', "");
+    let Some(rest) = clean.strip_prefix('@').filter(|_| !folder.join(&clean).exists()) else {
+        return clean;
+    };
+    let stripped = rest.trim_start_matches(['/', '\\']);
+    let first = stripped.split(['/', '\\']).next().unwrap_or_default();
+    let bare = rest.starts_with(['/', '\\']);
+    match first.is_empty() || !bare && folder.join(format!("@{first}")).exists() {
+        true => clean,
+        false => stripped.to_owned(),
+    }
 }
 
 pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {
