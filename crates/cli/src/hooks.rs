@@ -276,16 +276,19 @@ fn limit(input: Option<&Value>) -> Option<u64> {
     ["timeout", "timeout_ms"].iter().find_map(|key| input.get(*key)?.as_u64())
 }
 
-/// Does a command go on behind its tool call? Its arguments say so, a monitor always does, and
-/// Codex says afterwards of which it did not see the end.
+/// Does a command go on behind its tool call? Its arguments say so, a monitor always does, Claude
+/// names what it sent there by itself, and Codex says of which it did not see the end.
 fn goes_on(payload: &Value) -> bool {
     const ASKED: [&str; 2] = ["run_in_background", "is_background"];
+    const SENT: &str = "backgroundTaskId";
     const UNENDED: &str = "Process running with session ID";
     let input = payload.get("tool_input");
     let asked = |key: &&str| input.and_then(|input| input.get(*key)?.as_bool()) == Some(true);
     let response = payload.get("tool_response");
     let said = response.and_then(|said| said.as_str().or_else(|| text(said, &["output"])));
+    let sent = response.and_then(|said| said.get(SENT)).is_some_and(|task| !task.is_null());
     ASKED.iter().any(asked)
+        || sent
         || text(payload, &["tool_name"]) == Some("Monitor")
         || said.is_some_and(|said| said.contains(UNENDED))
 }

@@ -229,6 +229,23 @@ fn what_runs_in_the_background_is_looked_after() {
     }
 }
 
+/// Claude sends a command there by itself when its time is over, or its user does.
+#[test]
+fn what_was_sent_to_the_background_is_looked_after() {
+    let scratch = with_files(&["h.txt"]);
+    let (ann, bob) = (ann(&scratch), bob(&scratch));
+    edits(&bob, "h.txt", "bob's\n");
+    let input = json!({ "command": "python3 later.py", "timeout": 1500 });
+    assert_eq!(denied(&ann.tool("before", "Bash", &input)), None);
+    ann.tells(json!({ "hook_event_name": "PostToolUse", "tool_name": "Bash",
+        "tool_input": input, "tool_use_id": "c1",
+        "tool_response": { "stdout": "", "backgroundTaskId": "b1", "interrupted": false } }));
+    scratch.write("h.txt", "from behind\n");
+    let said = ann.tells(json!({ "hook_event_name": "Stop", "stop_hook_active": false }));
+    assert!(said.out.contains("your command changed h.txt"), "{said:?}");
+    assert_eq!(breaches(&scratch), 1);
+}
+
 #[test]
 fn ones_own_formatter_makes_nothing_strange_of_ones_own_file() {
     let scratch = with_files(&["own.py"]);
