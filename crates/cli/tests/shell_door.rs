@@ -312,3 +312,21 @@ fn a_denial_names_a_folder_as_a_person_would() {
         assert!(!why.contains("/./") && !why.contains("/.`"), "{line}: {why}");
     }
 }
+
+/// Git's own door judges what goes into it; here it counts whose work the index has.
+#[test]
+fn a_commit_of_ones_own_files_is_nobodys_danger() {
+    let scratch = Scratch::workspace();
+    let (ann, ben) = (claude(&scratch, "a"), claude(&scratch, "b"));
+    assert_eq!(denied(&ann.write("mine.txt", "x\n")), None);
+    scratch.write("mine.txt", "x\n");
+    let lines = ["git add mine.txt && git commit -m x", "git commit -m x", "git commit --amend"];
+    // One that only looks on, and one that has work of its own here.
+    ben.shell("before", "ls");
+    each_passes(&ann, &lines);
+    assert_eq!(denied(&ben.write("theirs.txt", "x\n")), None);
+    scratch.write("theirs.txt", "x\n");
+    each_passes(&ann, &lines);
+    scratch.git(&["add", "theirs.txt"]);
+    each_denied(&ann, "is staged or not done, and would go along", &lines);
+}

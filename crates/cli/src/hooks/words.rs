@@ -403,8 +403,8 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                  commit exactly your files: baton commit -m \"…\" FILE…"
             ),
             None => format!(
-                "{others} {work} in {tree} with the same index, and it may take what was staged \
-                 there. Commit exactly your files: baton commit -m \"…\" FILE…"
+                "work of {others} in {tree} is staged or not done, and would go along. Commit \
+                 exactly your files: baton commit -m \"…\" FILE…"
             ),
         },
         Verb::RemovesTree => format!(

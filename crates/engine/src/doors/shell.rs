@@ -263,7 +263,7 @@ fn weigh(
         }
         Verb::PlainCommit => {
             judged.on_target = guarded_branch(workspace)?;
-            risk.others = sweeping::others(workspace, actor)?;
+            risk.others = sweeping::with_staged(workspace, actor)?;
             judged.on_target.is_some() || !risk.is_none()
         }
         Verb::Stash
