@@ -320,9 +320,8 @@ impl Sandbox {
             best_effort: wanted.best_effort,
             guard: Arc::clone(&guard),
             judge: wanted.judge,
-            place: serde_json::to_string(&Bounds::of(place)).map_err(|_| Error::NotText {
-                path: place.root.clone(),
-            })?,
+            place: serde_json::to_string(&Bounds::of(place))
+                .map_err(|_| Error::NotText { path: place.root.clone() })?,
         };
         let broker = broker::Broker::open(&private.socket(), bound)?;
         let session = wanted.credential.split('.').next().unwrap_or_default().to_owned();

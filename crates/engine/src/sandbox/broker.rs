@@ -26,8 +26,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 
 use super::guard::Guard;
 use super::{
-    BOUND_VARIABLE, BROKER_VARIABLE, CALL_VERB, HELD_VARIABLE, LINE_VARIABLE, Net, PLACE_VARIABLE, Spec, VERB,
-    inside,
+    BOUND_VARIABLE, BROKER_VARIABLE, CALL_VERB, HELD_VARIABLE, LINE_VARIABLE, Net, PLACE_VARIABLE,
+    Spec, VERB, inside,
 };
 use crate::failure::Failure;
 use crate::leash::{self, Waited};
