@@ -278,7 +278,7 @@ fn an_answer_does_not_depend_on_whether_it_can_be_written_down() {
     assert_eq!(journal(&scratch).lines().count(), 1);
 }
 
-/// Gemini edits another file than its model names: it drops an `@`, and looks for what is not there.
+/// Gemini edits another file than its model names: it drops an `@`, and looks for what is missing.
 #[test]
 fn a_path_is_judged_as_gemini_takes_it() {
     let scratch = Scratch::workspace();

@@ -88,7 +88,7 @@ fn looked_for(folder: &Path, path: &str) -> String {
     )
 }
 
-/// What Gemini 0.61 takes a path for (its `resolveDefensiveToolPath`): without zero bytes, and where
+/// What Gemini 0.61 takes a path for (its `resolveDefensiveToolPath`): without zero bytes, and if
 /// there is no such file, without an `@` by which a prompt names files.
 fn taken(folder: &Path, path: &str) -> String {
     let clean = path.replace('\0', "");
