@@ -476,7 +476,8 @@ pub fn plan_removal(ground: &Ground) -> Result<Plan, Failure> {
             steps.push(step);
         }
     }
-    steps.extend(git_hooks::strangers(ground, record.hooks.as_ref()));
+    let before = git_hooks::remembered(ground, &record)?;
+    steps.extend(git_hooks::strangers(ground, before.as_ref()));
     if git_hooks::is_there(ground)? {
         steps.push(Step::git(State::Removed));
     }

@@ -104,6 +104,8 @@ pub struct Inspection {
     pub git_firing: Option<Firing>,
     /// Whether somebody said which clients to wire.
     pub chosen: bool,
+    /// Whether clients are wired, so that `init` by itself wires them again.
+    pub wired: bool,
 }
 
 impl Inspection {
@@ -158,7 +160,8 @@ fn inspect(ground: &Ground) -> Result<Inspection, Failure> {
         Some(why) => ground.git.as_ref().map(|_| git_hooks::Standing::Impossible { why }),
         None => git_hooks::plan(ground, &record)?.map(|plan| plan.standing()),
     };
-    Ok(Inspection { doors, git, git_firing: None, chosen: record.chosen })
+    let wired = !record.clients.is_empty();
+    Ok(Inspection { doors, git, git_firing: None, chosen: record.chosen, wired })
 }
 
 /// The best of what both ways of wiring would have written.

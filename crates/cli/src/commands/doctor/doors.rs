@@ -29,6 +29,8 @@ pub(super) fn judge(report: &mut Report, found: &Inspection, marks: bool) {
 
 /// What is said of a door while the store cannot be used.
 const UNHEARD: &str = "Baton cannot use its store, so it judges nothing, and heard no probe";
+/// What counts more than the repository's setting, and is the user's to take out.
+const OF_TREE: &str = "git config --worktree --unset core.hooksPath, then baton init";
 const STORE_FIRST: &str = "put the store right first, as said above, then baton doctor";
 
 fn label(client: Client, hooks: bool) -> &'static str {
@@ -161,6 +163,27 @@ fn installed(doors: &Doors) -> String {
     format!("{tried}{trusted}; {}", failing(doors.client))
 }
 
+/// What brings git's hooks back: for the clients that are wired, else for those in use.
+fn wiring_again(found: &Inspection) -> String {
+    if found.wired {
+        return "baton init".to_owned();
+    }
+    let used = found.doors.iter().filter(|doors| doors.in_use);
+    let names: Vec<&str> = used.map(|doors| doors.client.name()).collect();
+    match names.is_empty() {
+        true => "baton init --agents claude,codex".to_owned(),
+        false => format!("baton init --agents {}", names.join(",")),
+    }
+}
+
+/// The same where something of Baton's is left over, which is to go if nothing is wired.
+fn mended(found: &Inspection) -> String {
+    match found.wired {
+        true => "baton init".to_owned(),
+        false => "baton init --remove".to_owned(),
+    }
+}
+
 fn git(report: &mut Report, found: &Inspection, marks: bool) {
     let wired = found.doors.iter().any(|doors| doors.in_use);
     let bad = if wired { State::Problem } else { State::Warning };
@@ -193,14 +216,26 @@ fn git(report: &mut Report, found: &Inspection, marks: bool) {
             "git door",
             bad,
             "not guarded yet: commits and pushes are not stopped".to_owned(),
-            "baton init --agents claude,codex",
+            &wiring_again(found),
         ),
-        Some(Standing::Elsewhere { to }) => report.tell(
-            "git door",
-            bad,
-            format!("core.hooksPath was set anew, to {}: Baton's hooks do not run", shown(to)),
-            "baton init",
-        ),
+        Some(Standing::Elsewhere { to, of_tree }) => {
+            let to = shown(to);
+            let (whose, next) = match of_tree {
+                true => (", for this working tree alone", OF_TREE.to_owned()),
+                false => ("", wiring_again(found)),
+            };
+            let detail =
+                format!("core.hooksPath was set anew, to {to}{whose}: Baton's hooks do not run");
+            report.tell("git door", bad, detail, &next);
+        }
+        Some(Standing::Moved { from }) => {
+            let from = shown(from);
+            let detail = format!(
+                "core.hooksPath leads to Baton's hooks of another place, {from}, as after a move \
+                 or a copy: no hook of this repository runs, nor your own"
+            );
+            report.tell("git door", State::Problem, detail, &mended(found));
+        }
         Some(Standing::Unguarded { hooks }) => report.tell(
             "git door",
             bad,
