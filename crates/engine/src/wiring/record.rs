@@ -26,6 +26,9 @@ pub struct Record {
     version: u32,
     /// Whether somebody was asked which clients to wire.
     pub chosen: bool,
+    /// Whether somebody said that no client is to be wired.
+    #[serde(default)]
+    pub none: bool,
     pub clients: BTreeSet<Client>,
     pub mode: Option<Mode>,
     /// Whether roles were to become agents of the clients.

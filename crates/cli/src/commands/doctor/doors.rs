@@ -71,7 +71,9 @@ fn client(report: &mut Report, doors: &Doors, marks: bool) {
     let Doors { client, hooks, server, in_use, .. } = doors;
     let name = client.name();
     let bad = if *in_use { State::Problem } else { State::Warning };
-    let next = format!("baton init --agents {name}");
+    // What git follows is nothing that `init` would change for one person alone.
+    let team = if doors.shared { " --team" } else { "" };
+    let next = format!("baton init --agents {name}{team}");
     let check = label(*client, true);
     match doors.guard() {
         Ok(()) if *hooks == DoorState::Installed => report.ok(check, installed(doors)),
@@ -139,6 +141,17 @@ fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
                 "put baton in a folder of PATH, or baton init --personal".to_owned(),
             )
         }
+        Lack::Refused { file } => (
+            format!("{name} was told not to trust this folder, in {}: no hook runs", shown(file)),
+            "start it here, type /permissions, and trust this folder".to_owned(),
+        ),
+        Lack::Untold { file } => {
+            let file = shown(file);
+            (
+                format!("whether you approved the hooks cannot be told: {file} cannot be read"),
+                format!("put {file} right, then baton doctor"),
+            )
+        }
         Lack::Trust if doors.client == Client::Codex => (
             "codex skips hooks that you have not approved as they are now, and says nothing"
                 .to_owned(),
@@ -158,7 +171,7 @@ fn installed(doors: &Doors) -> String {
     };
     let trusted = match doors.trust {
         Trust::Given => ", and you let it run them",
-        Trust::Missing | Trust::Unknown => "",
+        _ => "",
     };
     format!("{tried}{trusted}; {}", failing(doors.client))
 }
