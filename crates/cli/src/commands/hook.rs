@@ -431,8 +431,8 @@ impl Door<'_> {
         })
     }
 
-    /// A tree for the client, made as all others are, or the one of this name that nobody else uses.
-    /// Where it may not be, there is none: a client that was told "no" does not make its own.
+    /// A tree for the client, made as all others are, or the one of this name that nobody else
+    /// uses. Where it may not be, there is none: a client that was told "no" makes none itself.
     fn make_tree(&mut self, actor: &Actor, name: &str) -> Result<Answer, Failure> {
         if std::env::var_os(sandbox::BOUND_VARIABLE).is_some() {
             return Ok(Answer::No { why: ONE_TREE.to_owned(), exit: 1 });

@@ -3,10 +3,11 @@
 //! Owns a folder of its own beside the store and `core.hooksPath`, which points there. The user's
 //! hooks are in a folder of theirs, `.git/hooks` or what they had set (husky and others do), and
 //! are called from ours, with the same arguments and input, after Baton has agreed. A tool that
-//! sets the path anew is told by `doctor` and mended by `init`, and so is a path that still leads to
-//! where the repository was before it was moved or copied. Invariants: only a "no" of Baton's
-//! (exit 1) stops git; every other failure of it passes. A hook of the user's is never written over
-//! or deleted: one that a tool put into our folder is brought home, where nothing is in its place.
+//! sets the path anew is told by `doctor` and mended by `init`, and so is a path that still leads
+//! to where the repository was before it was moved or copied. Invariants: only a "no" of Baton's
+//! (exit 1) stops git; every other failure of it passes. A hook of the user's is never written
+//! over or deleted: one that a tool put into our folder is brought home, where nothing is in its
+//! place.
 
 mod scripts;
 
