@@ -282,3 +282,91 @@ fn without_its_store_no_door_is_blamed() {
         assert!(line["next"].as_str().unwrap().contains("store right first"), "{line}");
     }
 }
+
+/// The one thing that is to be done about a problem with this door.
+fn next_of(scratch: &Scratch, name: &str) -> (i32, String, String) {
+    let said = scratch.baton(&["doctor", "--json"]);
+    let report = said.json();
+    let line = check(&report, name);
+    let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    (said.code, text("state"), text("next"))
+}
+
+#[test]
+fn what_is_to_be_done_about_git_hooks_is_what_helps() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "gemini"]).ok();
+    scratch.git(&["config", "--unset", "core.hooksPath"]);
+    let said = next_of(&scratch, "git door");
+    assert_eq!(said, (1, "problem".to_owned(), "baton init".to_owned()));
+    scratch.baton(&["init", "--yes"]).ok();
+    scratch.baton(&["doctor"]).ok();
+    scratch.git(&["config", "extensions.worktreeConfig", "true"]);
+    scratch.git(&["config", "--worktree", "core.hooksPath", "/dev/null"]);
+    let (code, _, next) = next_of(&scratch, "git door");
+    assert_eq!(code, 1);
+    assert_eq!(next, "git config --worktree --unset core.hooksPath, then baton init");
+    scratch.git(&["config", "--worktree", "--unset", "core.hooksPath"]);
+    scratch.baton(&["doctor"]).ok();
+}
+
+#[test]
+fn for_one_person_alone_what_git_follows_is_for_the_team() {
+    let scratch = Scratch::repository();
+    scratch.write(".mcp.json", "{}\n");
+    scratch.git(&["add", ".mcp.json"]);
+    scratch.git(&["commit", "-qm", "servers"]);
+    scratch.baton(&["init", "--yes", "--personal", "--agents", "claude"]);
+    let (_, _, next) = next_of(&scratch, "claude mcp");
+    assert_eq!(next, "baton init --agents claude --team");
+    scratch.baton(&["init", "--yes", "--agents", "claude", "--team"]).ok();
+    assert_eq!(next_of(&scratch, "claude mcp").1, "ok");
+}
+
+#[test]
+fn lesson_12_a_folder_that_gemini_was_told_not_to_trust_is_a_problem() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "gemini"]).ok();
+    scratch.baton(&["doctor"]).ok();
+    let root = scratch.root().canonicalize().unwrap();
+    let home = scratch.path("home/.gemini");
+    std::fs::create_dir_all(&home).unwrap();
+    let said = serde_json::json!({ root.to_str().unwrap(): "DO_NOT_TRUST" }).to_string();
+    std::fs::write(home.join("trustedFolders.json"), said).unwrap();
+    let (code, state, next) = next_of(&scratch, "gemini hooks");
+    assert_eq!((code, state.as_str()), (1, "problem"));
+    assert!(next.contains("trust this folder"), "{next}");
+    let off = "{\"security\":{\"folderTrust\":{\"enabled\":false}}}";
+    std::fs::write(home.join("settings.json"), off).unwrap();
+    scratch.baton(&["doctor"]).ok();
+}
+
+#[test]
+fn lesson_12_what_codex_was_told_is_a_problem_where_it_cannot_be_read() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "codex"]).ok();
+    let home = scratch.path("home/.codex");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("config.toml"), "[hooks\n").unwrap();
+    let (code, state, next) = next_of(&scratch, "codex hooks");
+    assert_eq!((code, state.as_str()), (1, "problem"));
+    assert!(next.contains("config.toml right"), "{next}");
+}
+
+#[test]
+fn lesson_12_a_client_in_use_without_a_guard_is_a_problem_unless_none_was_wanted() {
+    let scratch = Scratch::repository();
+    std::fs::create_dir_all(scratch.path("home/.claude")).unwrap();
+    scratch.baton(&["init", "--yes"]).ok();
+    scratch.baton(&["doctor"]).ok();
+    scratch.baton(&["init", "--remove", "--yes"]).ok();
+    for door in ["claude hooks", "git door"] {
+        let (code, state, next) = next_of(&scratch, door);
+        assert_eq!((code, state.as_str()), (1, "problem"), "{door}");
+        assert_eq!(next, "baton init --agents claude", "{door}");
+    }
+    scratch.baton(&["init", "--yes", "--agents", "none"]).ok();
+    scratch.baton(&["doctor"]).ok();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    scratch.baton(&["doctor"]).ok();
+}

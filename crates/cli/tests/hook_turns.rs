@@ -99,8 +99,10 @@ fn a_tree_that_claude_wants_is_ours_and_its_subagent_a_session_of_its_own() {
     assert!(std::path::Path::new(tree).join(".git").exists(), "{said:?}");
     let listed = scratch.baton(&["worktree", "list"]).ok().out;
     assert!(listed.contains("baton/agent-a2c48"), "{listed}");
-    // What cannot be made is refused, and no half of it is left.
-    let said = ann.tells(wanted);
+    // The same is given again, and to nobody else while its session lives.
+    assert_eq!(ann.tells(wanted.clone()).ok().out.trim(), tree);
+    let eve = Agent { scratch: &scratch, client: "claude", id: "eve" };
+    let said = eve.tells(wanted);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.is_empty() && said.err.starts_with("Baton: "), "{said:?}");
     // The subagent works there.
@@ -347,4 +349,18 @@ fn what_a_shell_showed_was_read_too() {
     assert!(why.contains("src/a.txt has changed since you read it"), "{why}");
     codex.shell("after", "sed -n '1,200p' src/a.txt");
     assert_eq!(denied(&codex.write("src/a.txt", "one\ntwo, by another\nmine\n")), None);
+}
+
+#[test]
+fn a_tree_whose_session_has_ended_is_given_to_the_next() {
+    let scratch = Scratch::workspace();
+    committed(&scratch);
+    let wanted = json!({ "hook_event_name": "WorktreeCreate", "name": "foo" });
+    let first = ann(&scratch);
+    let tree = first.tells(wanted.clone()).ok().out;
+    std::fs::write(std::path::Path::new(tree.trim()).join("mine.txt"), "x").unwrap();
+    first.tells(json!({ "hook_event_name": "SessionEnd", "reason": "other" })).ok();
+    let next = Agent { scratch: &scratch, client: "claude", id: "eve" };
+    assert_eq!(next.tells(wanted).ok().out, tree);
+    assert!(std::path::Path::new(tree.trim()).join("mine.txt").exists());
 }

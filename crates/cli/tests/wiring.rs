@@ -403,6 +403,22 @@ fn a_line_for_a_team_does_no_harm_without_baton() {
     let tree = scratch.root().join(".claude/worktrees/fix-1");
     assert_eq!(Path::new(made.out.trim()), tree, "{made:?}");
     assert!(tree.join("README.md").exists(), "as Claude does it by itself");
+    let wanted = "{\"hook_event_name\": \"WorktreeCreate\", \"name\": \"fix-1\"}";
+    std::fs::write(tree.join("mine.txt"), "x").unwrap();
+    assert_eq!(run(line, wanted).ok().out, made.out, "the same is given again");
+    assert!(tree.join("mine.txt").exists());
+    // Its folder goes, with and without a word to git, and its branch stays.
+    for with_word in [true, false] {
+        match with_word {
+            true => drop(scratch.git(&["worktree", "remove", "-f", made.out.trim()])),
+            false => std::fs::remove_dir_all(&tree).unwrap(),
+        }
+        assert_eq!(run(line, wanted).ok().out, made.out);
+        assert!(tree.join("README.md").exists());
+        let branch = scratch.git(&["-C", made.out.trim(), "branch", "--show-current"]);
+        assert_eq!(branch.trim(), "worktree-fix-1");
+    }
+    assert!(!line.as_str().unwrap().contains('\n'), "{line}");
     // A Baton that has nothing to say about it does no harm either; one that says no is heard.
     let fake = scratch.path("fake");
     std::fs::create_dir(&fake).unwrap();
@@ -549,4 +565,29 @@ fn a_new_tree_gets_uncommitted_wiring_along() {
     for file in [".claude/settings.json", ".mcp.json", ".opencode/plugins/baton.js", "AGENTS.md"] {
         assert!(tree.join(file).exists(), "{file}: {made}");
     }
+}
+
+/// With such a mark Codex runs no hook of the file, and Gemini does not start.
+#[test]
+fn a_file_with_a_mark_that_its_client_cannot_read_is_left_and_told() {
+    let scratch = Scratch::repository();
+    let files = [(".codex/hooks.json", "{\"hooks\":{}}"), (".gemini/settings.json", "{\"ui\":{}}")];
+    for (file, text) in files {
+        scratch.write(file, &format!("\u{feff}{text}\n"));
+    }
+    scratch.write(".claude/settings.json", "\u{feff}{\"env\":{}}\n");
+    let said = wire(&scratch, "claude,codex,gemini");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("next: put .codex/hooks.json right"), "{said:?}");
+    let doctor = scratch.baton(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    for (file, text) in files {
+        assert_eq!(read(&scratch, file), format!("\u{feff}{text}\n"));
+        let line = format!("{file} cannot be used: it begins with a byte order mark");
+        assert!(said.err.contains(&format!("{file}: it begins with a")), "{said:?}");
+        assert!(doctor.out.contains(&line), "{doctor:?}");
+        scratch.write(file, text);
+    }
+    assert!(read(&scratch, ".claude/settings.json").contains("hook claude"), "Claude reads it");
+    scratch.baton(&["init", "--yes"]).ok();
 }

@@ -365,3 +365,116 @@ fn git_goes_on_when_baton_is_gone() {
     let said = Said::from(command.args(["--allow-empty", "-m", "x"]).output().unwrap()).ok();
     assert!(said.err.contains("the program is not there any more"), "{said:?}");
 }
+
+/// A command in a repository that is not in its usual place.
+fn at(scratch: &Scratch, folder: &str, words: &[&str]) -> Said {
+    let mut command = match words[0] {
+        "git" => {
+            let mut git = Command::new("git");
+            scratch.clean(&mut git);
+            git.args(["-c", "user.name=A", "-c", "user.email=a@b.invalid"]).args(&words[1..]);
+            git
+        }
+        _ => scratch.command(words),
+    };
+    command.current_dir(scratch.path(folder)).output().unwrap().into()
+}
+
+fn ran(scratch: &Scratch) -> String {
+    let text = std::fs::read_to_string(scratch.path("ran")).unwrap_or_default();
+    let _ = std::fs::remove_file(scratch.path("ran"));
+    text
+}
+
+const COMMIT: [&str; 6] = ["git", "commit", "-q", "--allow-empty", "-m", "x"];
+
+fn copied(scratch: &Scratch, to: &str) {
+    let copied = Command::new("cp").arg("-a").arg(scratch.root()).arg(scratch.path(to)).status();
+    assert!(copied.unwrap().success());
+}
+
+/// The path that git has is of the old place, where nothing is any more.
+#[test]
+fn lesson_14_a_repository_that_was_moved_gets_its_hooks_back() {
+    for setting in [None, Some("tools/hooks")] {
+        let scratch = Scratch::repository();
+        let own = setting.unwrap_or(".git/hooks");
+        hook(&scratch, own, "pre-commit", "echo \"own $0\" >> ../ran");
+        let absolute = scratch.root().join(own).canonicalize().unwrap();
+        if setting.is_some() {
+            let value = absolute.to_str().unwrap();
+            git(&scratch, None, &["config", "core.hooksPath", value]).ok();
+        }
+        let before = std::fs::read(scratch.root().join(".git/config")).unwrap();
+        scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+        std::fs::rename(scratch.root(), scratch.path("moved")).unwrap();
+        let doctor = at(&scratch, "moved", &["doctor"]);
+        assert_eq!(doctor.code, 1, "{doctor:?}");
+        assert!(doctor.out.contains("as after a move or a copy"), "{doctor:?}");
+        at(&scratch, "moved", &["init", "--yes"]).ok();
+        at(&scratch, "moved", &["doctor"]).ok();
+        at(&scratch, "moved", &COMMIT).ok();
+        let said = ran(&scratch);
+        assert!(said.starts_with("own ") && said.contains(&format!("moved/{own}/")), "{said}");
+        at(&scratch, "moved", &["init", "--remove", "--yes"]).ok();
+        let now = std::fs::read_to_string(scratch.path("moved/.git/config")).unwrap();
+        let before = String::from_utf8(before).unwrap().replace("/repo/", "/moved/");
+        assert_eq!(now, before, "as it was, in the new place");
+        assert!(!scratch.path("moved/.claude").exists(), "also files are known again");
+        at(&scratch, "moved", &COMMIT).ok();
+        assert!(ran(&scratch).starts_with("own "));
+    }
+}
+
+#[test]
+fn lesson_14_taking_out_in_a_moved_repository_leaves_no_dead_path() {
+    let scratch = Scratch::repository();
+    hook(&scratch, ".git/hooks", "pre-commit", "echo own >> ../ran");
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    std::fs::rename(scratch.root(), scratch.path("moved")).unwrap();
+    at(&scratch, "moved", &["init", "--remove", "--yes"]).ok();
+    assert_eq!(at(&scratch, "moved", &["git", "config", "core.hooksPath"]).out, "");
+    at(&scratch, "moved", &COMMIT).ok();
+    assert_eq!(ran(&scratch), "own\n");
+}
+
+/// An older Baton took its own old folder for the user's, and did not say where its store was.
+#[test]
+fn lesson_14_what_an_older_baton_remembered_wrongly_is_set_right() {
+    let scratch = Scratch::repository();
+    hook(&scratch, ".git/hooks", "pre-commit", "echo own >> ../ran");
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let file = scratch.store().join("wiring.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let old = "/gone/away/.git/baton/hooks";
+    record["hooks"] = serde_json::json!({ "before": old, "theirs": old });
+    record.as_object_mut().unwrap().remove("store");
+    std::fs::write(&file, record.to_string()).unwrap();
+    scratch.baton(&["init", "--yes"]).ok();
+    git(&scratch, None, &COMMIT[1..]).ok();
+    assert_eq!(ran(&scratch), "own\n");
+    scratch.baton(&["init", "--remove", "--yes"]).ok();
+    assert_eq!(hooks_path(&scratch), "");
+}
+
+#[test]
+fn lesson_14_a_copy_has_hooks_of_its_own() {
+    let scratch = Scratch::repository();
+    hook(&scratch, ".git/hooks", "pre-commit", "echo \"$0\" >> ../ran");
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    copied(&scratch, "copy");
+    copied(&scratch, "bare");
+    assert_eq!(at(&scratch, "copy", &["doctor"]).code, 1);
+    at(&scratch, "copy", &["init", "--yes"]).ok();
+    at(&scratch, "copy", &["doctor"]).ok();
+    at(&scratch, "copy", &COMMIT).ok();
+    assert!(ran(&scratch).contains("copy/.git/hooks/pre-commit"));
+    at(&scratch, "bare", &["init", "--remove", "--yes"]).ok();
+    at(&scratch, "bare", &COMMIT).ok();
+    assert_eq!(ran(&scratch), ".git/hooks/pre-commit\n");
+    // The first is as it was.
+    scratch.baton(&["doctor"]).ok();
+    git(&scratch, None, &COMMIT[1..]).ok();
+    assert!(ran(&scratch).contains("repo/.git/hooks/pre-commit"));
+}

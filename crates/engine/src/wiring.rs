@@ -295,13 +295,15 @@ pub struct Plan {
     pub hooks: Option<git_hooks::Plan>,
     /// Roles become agents of the clients.
     roles: bool,
+    /// No client is to be wired, by somebody's word.
+    none: bool,
     removal: bool,
 }
 
 impl Plan {
     fn empty(removal: bool) -> Self {
         let (steps, clients) = (Vec::new(), Vec::new());
-        Self { steps, clients, mode: None, hooks: None, roles: false, removal }
+        Self { steps, clients, mode: None, hooks: None, roles: false, none: false, removal }
     }
 
     /// Files of the repository that will have something of ours in them.
@@ -360,16 +362,18 @@ pub struct Wanted {
     pub mode: Mode,
     /// Roles that become agents of the clients.
     pub roles: Option<Rules>,
+    /// Somebody said that there are to be no clients.
+    pub none: bool,
 }
 
 /// Looks what wiring these clients would change.
 pub fn plan(ground: &Ground, wanted: &Wanted) -> Result<Plan, Failure> {
-    let Wanted { clients, mode, roles } = wanted;
+    let Wanted { clients, mode, roles, .. } = wanted;
     let (mode, roles) = (*mode, roles.as_ref());
     let record = Record::read(&ground.store)?;
     let mut steps: Vec<Step> = Vec::new();
     if clients.is_empty() {
-        return Ok(Plan::empty(false));
+        return Ok(Plan { none: wanted.none, ..Plan::empty(false) });
     }
     let tracked = match (mode, &ground.git) {
         (Mode::Personal, Some(_)) => Git::in_tree(&ground.root)?.tracked()?,
@@ -425,7 +429,7 @@ pub fn plan(ground: &Ground, wanted: &Wanted) -> Result<Plan, Failure> {
         steps.push(Step::git(state));
     }
     let (clients, mode, roles) = (clients.clone(), Some(mode), roles.is_some());
-    Ok(Plan { steps, clients, mode, hooks, roles, removal: false })
+    Ok(Plan { steps, clients, mode, hooks, roles, none: false, removal: false })
 }
 
 /// What git must not see where wiring is for one person alone.
@@ -476,7 +480,8 @@ pub fn plan_removal(ground: &Ground) -> Result<Plan, Failure> {
             steps.push(step);
         }
     }
-    steps.extend(git_hooks::strangers(ground, record.hooks.as_ref()));
+    let before = git_hooks::remembered(ground, &record)?;
+    steps.extend(git_hooks::strangers(ground, before.as_ref()));
     if git_hooks::is_there(ground)? {
         steps.push(Step::git(State::Removed));
     }
@@ -525,7 +530,10 @@ fn apply(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, Failure> {
         record.clients.clear();
         record.roles = false;
         record.mode = None;
+        record.none = false;
     } else {
+        // As it was said before, where nothing is said now.
+        record.none = plan.none;
         record.roles |= plan.roles;
         record.clients.extend(&plan.clients);
         record.mode = plan.mode.or(record.mode);

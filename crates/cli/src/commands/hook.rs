@@ -23,7 +23,7 @@ use baton_engine::doors::{
     self, Admitted, Visitor, after, asking, callers, list, shell, stop, turn,
 };
 use baton_engine::failure::Failure;
-use baton_engine::trees::{making, removing};
+use baton_engine::trees::{looking, making, removing};
 use baton_engine::workspace::Workspace;
 use baton_engine::{api, denying, place, priming, sandbox, sessions, starting};
 use serde_json::Value;
@@ -438,8 +438,8 @@ impl Door<'_> {
         })
     }
 
-    /// A tree for the client, made as all others are. Where it may not be, there is none: a client
-    /// that was told "no" does not make its own.
+    /// A tree for the client, made as all others are, or the one of this name that nobody else
+    /// uses. Where it may not be, there is none: a client that was told "no" makes none itself.
     fn make_tree(&mut self, actor: &Actor, name: &str) -> Result<Answer, Failure> {
         if sandbox::is_bound() {
             return Ok(Answer::No { why: ONE_TREE.to_owned(), exit: 1 });
@@ -449,7 +449,14 @@ impl Door<'_> {
         let cwd = &self.payload.cwd;
         match making::new(self.workspace, actor, cwd, &wanted, None, &mut Unwatched) {
             Ok(made) => Ok(Answer::Made(made.tree.path)),
-            Err(failure) => refusal(failure, 1),
+            Err(Failure::Refused(refused)) => {
+                let branch = format!("{}{}", trees::BRANCH_PREFIX, wanted.name.unwrap_or_default());
+                match looking::again(self.workspace, actor, &branch)? {
+                    Some(folder) => Ok(Answer::Made(folder)),
+                    None => refusal(Failure::Refused(refused), 1),
+                }
+            }
+            Err(failure) => Err(failure),
         }
     }
 

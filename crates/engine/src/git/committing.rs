@@ -263,13 +263,18 @@ impl Git {
 
     /// The folder of the user's hooks as it is configured, if it is.
     pub fn hooks_path(&self) -> Result<Option<String>, Error> {
+        Ok(self.hooks_path_and_scope()?.map(|(_, path)| path))
+    }
+
+    /// The same, with git's word for where that is set.
+    pub(super) fn hooks_path_and_scope(&self) -> Result<Option<(String, String)>, Error> {
         let options = ["-z", "--show-scope", "--type=path", "--get-all", "core.hooksPath"];
         let answer = self.call("config").options(&options).answer(&[1])?;
         let text = String::from_utf8_lossy(&answer.output);
         let fields: Vec<&str> = text.split_terminator('\0').collect();
         // Our own setting, which switches hooks off for git itself, is of the scope `command`.
         let theirs = fields.chunks_exact(2).rfind(|fields| fields[0] != "command");
-        Ok(theirs.map(|fields| fields[1].to_owned()))
+        Ok(theirs.map(|fields| (fields[0].to_owned(), fields[1].to_owned())))
     }
 
     /// All references but Baton's and the stash, as a list of packed references.

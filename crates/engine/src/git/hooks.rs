@@ -44,6 +44,8 @@ pub struct HooksPath {
     pub effective: Option<String>,
     /// What the repository's own configuration says, as it is written there.
     pub local: Option<String>,
+    /// What counts is the setting of this working tree alone.
+    pub of_tree: bool,
 }
 
 impl Git {
@@ -53,7 +55,9 @@ impl Git {
         let text = String::from_utf8_lossy(&answer.output);
         let value = text.strip_suffix('\0').unwrap_or(&text);
         let local = (answer.status == Some(0)).then(|| value.to_owned());
-        Ok(HooksPath { effective: self.hooks_path()?, local })
+        let (scope, effective) = self.hooks_path_and_scope()?.unzip();
+        let of_tree = scope.as_deref() == Some("worktree");
+        Ok(HooksPath { effective, local, of_tree })
     }
 
     /// Says in the repository's configuration where its hooks are; nothing takes the setting out.

@@ -205,6 +205,36 @@ pub(super) fn bury_dead(workspace: &mut Workspace, tree: &TreeId) -> Result<(), 
     Ok(())
 }
 
+/// The folder of the tree with this branch, for whoever asks for it once more: it stands, and no
+/// other session that is alive holds it or works there.
+pub fn again(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    branch: &str,
+) -> Result<Option<String>, Failure> {
+    let clone = Clone::of(workspace)?;
+    let meant = |found: &Found| {
+        let made = found.record.as_ref().is_some_and(|record| record.stage == Stage::Made);
+        made && found.stands() && found.branch() == Some(branch)
+    };
+    let Some(found) = all(workspace, &clone)?.into_iter().find(meant) else { return Ok(None) };
+    let Some(tree) = &found.id else { return Ok(None) };
+    bury_dead(workspace, tree)?;
+    let taken = workspace.look(actor, Observed::default(), |view, context| {
+        // One's own hold is none, as for whoever removes it.
+        let kept = trees::reasons(view, Some(tree), &Seen::default(), Wish::Remove, context)?;
+        let live: Vec<Session> = scan(view, Query::equal(sessions::BY_LIFE, "live", SESSIONS_MAX))?;
+        // What waits for the return of a session that has ended is in nobody's hands.
+        let lives = |id| live.iter().any(|one| one.session == id && context.now < one.expires_at);
+        Ok(kept.into_iter().any(|keep| match keep {
+            Keep::InUse { .. } => true,
+            Keep::Claimed { holder, .. } => lives(holder.session),
+            _ => false,
+        }))
+    })?;
+    Ok((!taken).then(|| found.path.to_string_lossy().into_owned()))
+}
+
 /// One line of `worktree list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedTree {

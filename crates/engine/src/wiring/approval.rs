@@ -18,18 +18,21 @@ const EVENTS: [(&str, &str); 2] =
 /// What counts where a hook names no limit.
 const SECONDS_DEFAULT: u64 = 600;
 
-/// Does Codex run them? Nothing where its own file cannot be read.
-pub(super) fn given(root: &Path, home: &Path) -> Option<bool> {
+/// Does Codex run them? Where one of its files cannot be read, that file.
+pub(super) fn given(root: &Path, home: &Path) -> Result<bool, PathBuf> {
     let folder = std::env::var_os("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
+    let settings = folder.join("config.toml");
+    let unread = || settings.clone();
     // Where there is no such file, nothing was ever approved.
-    let text = match std::fs::read_to_string(folder.join("config.toml")) {
+    let text = match std::fs::read_to_string(&settings) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        text => text.ok()?,
+        text => text.map_err(|_| unread())?,
     };
-    let settings: toml_edit::DocumentMut = text.parse().ok()?;
+    let settings: toml_edit::DocumentMut = text.parse().map_err(|_| unread())?;
     let states = settings.get("hooks").and_then(|hooks| hooks.get("state"));
     let file = root.join(".codex/hooks.json");
-    let hooks: Value = serde_json::from_str(&std::fs::read_to_string(&file).ok()?).ok()?;
+    let text = std::fs::read_to_string(&file).map_err(|_| file.clone())?;
+    let hooks: Value = serde_json::from_str(&text).map_err(|_| file.clone())?;
     let runs = |(place, mark): (String, String)| {
         let state = states.and_then(|states| states.get(format!("{}:{place}", file.display())));
         let said = |key: &str| state.and_then(|state| state.get(key));
@@ -37,7 +40,7 @@ pub(super) fn given(root: &Path, home: &Path) -> Option<bool> {
             && said("enabled").and_then(|enabled| enabled.as_bool()) != Some(false)
     };
     let mut ours = EVENTS.iter().flat_map(|(event, label)| ours(&hooks, event, label));
-    Some(ours.all(runs))
+    Ok(ours.all(runs))
 }
 
 /// Where each line of Baton's stands, and its mark.

@@ -10,12 +10,18 @@ use std::path::Path;
 use super::Mode;
 
 /// A hook on these two events stands in for git. Where Baton is not installed, or has nothing to
-/// say about a new tree, it is made as Claude makes it; where Baton says no, there is none.
+/// say about a new tree, it is made as Claude makes it: a tree that is there is given again, and a
+/// branch that is there is checked out. Where Baton says no, there is none.
 const MAKE_TREE: &str = "name=$(printf %s \"$in\" | \
 sed -n 's/.*\"name\" *: *\"\\([^\"\\\\]*\\)\".*/\\1/p'); \
 case $name in ''|/*|*..*) echo \"no tree of this name\" >&2; exit 1;; esac; \
 tree=\"$CLAUDE_PROJECT_DIR/.claude/worktrees/$name\"; \
-git worktree add -q -b \"worktree-$name\" \"$tree\" >&2 && printf '%s\\n' \"$tree\"";
+branch=\"worktree-$name\"; \
+if [ -e \"$tree/.git\" ]; then printf '%s\\n' \"$tree\"; exit; fi; \
+[ -e \"$tree\" ] || git worktree remove \"$tree\" >/dev/null 2>&1; \
+if git show-ref -q --verify \"refs/heads/$branch\"; \
+then git worktree add -q \"$tree\" \"$branch\" >&2; \
+else git worktree add -q -b \"$branch\" \"$tree\" >&2; fi && printf '%s\\n' \"$tree\"";
 const REMOVE_TREE: &str = "tree=$(sed -n 's/.*\"worktree_path\" *: *\"\\([^\"]*\\)\".*/\\1/p'); \
 git worktree remove \"$tree\" >&2";
 

@@ -35,6 +35,6 @@ pub(super) fn pieces(program: &Program<'_>) -> Vec<Piece> {
     let mut entries: Vec<Entry> = EVENTS.into_iter().map(one).collect();
     let fields = vec![("command", Json::text(program.name())), ("args", Json::texts(&["mcp"]))];
     entries.push(Entry::Server { list: "mcpServers", fields });
-    let content = Content::Json(Reader::Lenient, entries);
+    let content = Content::Json(Reader::Unmarked, entries);
     vec![Piece::of(Client::Gemini, Door::Hooks, ".gemini/settings.json", content)]
 }

@@ -3,9 +3,11 @@
 //! Owns a folder of its own beside the store and `core.hooksPath`, which points there. The user's
 //! hooks are in a folder of theirs, `.git/hooks` or what they had set (husky and others do), and
 //! are called from ours, with the same arguments and input, after Baton has agreed. A tool that
-//! sets the path anew is told by `doctor` and mended by `init`. Invariants: only a "no" of Baton's
-//! (exit 1) stops git; every other failure of it passes. A hook of the user's is never written over
-//! or deleted: one that a tool put into our folder is brought home, where nothing is in its place.
+//! sets the path anew is told by `doctor` and mended by `init`, and so is a path that still leads
+//! to where the repository was before it was moved or copied. Invariants: only a "no" of Baton's
+//! (exit 1) stops git; every other failure of it passes. A hook of the user's is never written
+//! over or deleted: one that a tool put into our folder is brought home, where nothing is in its
+//! place.
 
 mod scripts;
 
@@ -20,6 +22,7 @@ use super::record::{Hooks, Record, hash};
 use super::{Broken, Ground, State, Step, files};
 use crate::failure::Failure;
 use crate::git::{Git, HooksPath};
+use crate::place::{STORE_IN_GIT, STORE_IN_PLAIN};
 
 /// In the folder of the store.
 const FOLDER: &str = "hooks";
@@ -73,6 +76,8 @@ pub struct Plan {
     /// Hooks of Baton's that do not run as some Baton wrote them.
     unguarded: Vec<&'static str>,
     points_here: bool,
+    /// The setting leads to Baton's hooks of another place.
+    is_foreign: bool,
 }
 
 /// How the git door stands.
@@ -83,6 +88,12 @@ pub enum Standing {
     /// The path was set anew by somebody else.
     Elsewhere {
         to: String,
+        /// For this working tree alone, which counts more than what `init` sets.
+        of_tree: bool,
+    },
+    /// The path leads to Baton's hooks of another place: the repository was moved or copied.
+    Moved {
+        from: String,
     },
     /// The scripts are not those of this Baton, or of the hooks the user has now.
     Differs {
@@ -117,7 +128,12 @@ impl Plan {
                 Standing::Unguarded { hooks: self.unguarded.clone() }
             }
             (_, true) => Standing::Differs { hooks: changed() },
-            (Some(to), false) if self.folder.is_dir() => Standing::Elsewhere { to: to.clone() },
+            (Some(from), false) if self.is_foreign && !self.setting.of_tree => {
+                Standing::Moved { from: from.clone() }
+            }
+            (Some(to), false) if self.folder.is_dir() || self.setting.of_tree => {
+                Standing::Elsewhere { to: to.clone(), of_tree: self.setting.of_tree }
+            }
             _ => Standing::Missing,
         }
     }
@@ -129,12 +145,48 @@ pub(super) fn folder(store: &Path) -> PathBuf {
 
 /// The user's own folder of hooks, where `configured` may be ours.
 pub(crate) fn theirs(store: &Path, configured: Option<String>) -> Result<Option<String>, Failure> {
-    match configured {
-        Some(configured) if Path::new(&configured) == folder(store) => {
-            Ok(Record::read(store)?.hooks.map(|hooks| hooks.theirs))
-        }
-        other => Ok(other),
+    let Some(configured) = configured else { return Ok(None) };
+    let is_ours = Path::new(&configured) == folder(store);
+    if !is_ours && !is_foreign(store, &configured) {
+        return Ok(Some(configured));
     }
+    let known = known_before(&Record::read(store)?, store, &[Some(&*configured)]);
+    Ok(known.map(|hooks| hooks.theirs))
+}
+
+/// Whether a setting leads to the hooks of a Baton in another place: they are there, or were before
+/// the repository was moved from there. What lies in git's own folder here was not left elsewhere.
+fn is_foreign(store: &Path, setting: &str) -> bool {
+    let there = Path::new(setting);
+    let named = [STORE_IN_GIT, STORE_IN_PLAIN];
+    let named = named.iter().any(|store| there.ends_with(Path::new(store).join(FOLDER)));
+    let around = store.parent().filter(|_| store.ends_with(STORE_IN_GIT));
+    let here = there.starts_with(store) || around.is_some_and(|git| there.starts_with(git));
+    let gone = || there.symlink_metadata().is_err();
+    let batons = |name: &&str| matches!(whose(&there.join(name)), Whose::Batons | Whose::Changed);
+    there.is_absolute() && named && !here && (gone() || OURS.iter().any(batons))
+}
+
+/// What the user had before, as it was remembered, and in the place where it is now. A folder of
+/// Baton's is never it.
+fn known_before(record: &Record, store: &Path, settings: &[Option<&str>]) -> Option<Hooks> {
+    let mut known = record.hooks.clone()?;
+    let old = settings.iter().flatten().find(|setting| is_foreign(store, setting));
+    if let Some(old) = old.and_then(|setting| Path::new(setting).parent()) {
+        known = known.moved(old, store);
+    }
+    let batons = |path: &str| Path::new(path) == folder(store) || is_foreign(store, path);
+    known.before = known.before.filter(|before| !batons(before));
+    (!batons(&known.theirs)).then_some(known)
+}
+
+/// What was before, for whoever takes ours out.
+pub(super) fn remembered(ground: &Ground, record: &Record) -> Result<Option<Hooks>, Failure> {
+    if ground.git.is_none() {
+        return Ok(None);
+    }
+    let setting = Git::in_tree(&ground.root)?.hooks_setting()?;
+    Ok(known_before(record, &ground.store, &[setting.local.as_deref()]))
 }
 
 pub(super) fn plan(ground: &Ground, record: &Record) -> Result<Option<Plan>, Failure> {
@@ -143,19 +195,20 @@ pub(super) fn plan(ground: &Ground, record: &Record) -> Result<Option<Plan>, Fai
     let setting = Git::in_tree(&ground.root)?.hooks_setting()?;
     let points_here = setting.effective.as_deref().map(Path::new) == Some(&*folder);
     let own = || dirs.common_dir.join("hooks").to_string_lossy().into_owned();
+    let batons = |value: &str| Path::new(value) == folder || is_foreign(&ground.store, value);
+    let (effective, local) = (setting.effective.as_deref(), setting.local.as_deref());
     // One tree may have a setting of its own, which says nothing of the repository's.
-    let is_ours = points_here || setting.local.as_deref().map(Path::new) == Some(&*folder);
-    let theirs = match (&record.hooks, is_ours) {
-        (Some(known), true) => known.clone(),
+    let is_ours = effective.is_some_and(batons) || local.is_some_and(batons);
+    let theirs = match is_ours {
         // Ours without a memory of what was before: what git does by itself.
-        (None, true) => Hooks { before: None, theirs: own() },
-        (_, false) => {
-            let ours = |value: &String| Path::new(value) == folder;
-            let before = setting.local.clone().filter(|value| !ours(value));
-            let theirs = setting.effective.clone().filter(|value| !ours(value));
-            Hooks { before, theirs: theirs.unwrap_or_else(own) }
-        }
+        true => known_before(record, &ground.store, &[effective, local])
+            .unwrap_or_else(|| Hooks { before: None, theirs: own() }),
+        false => Hooks {
+            before: setting.local.clone(),
+            theirs: setting.effective.clone().unwrap_or_else(own),
+        },
     };
+    let is_foreign = effective.is_some_and(|value| is_foreign(&ground.store, value));
     let there = ground.root.join(&theirs.theirs);
     let has = |name: &str| runs(&there.join(name)) || whose(&folder.join(name)) == Whose::Theirs;
     let wanted = known().filter(|name| !SELDOM.contains(name) || has(name));
@@ -172,7 +225,17 @@ pub(super) fn plan(ground: &Ground, record: &Record) -> Result<Option<Plan>, Fai
     let stale = known().filter(gone).collect();
     let judges = |path: PathBuf| runs(&path) && whose(&path) == Whose::Batons;
     let unguarded = OURS.into_iter().filter(|name| !judges(folder.join(name))).collect();
-    Ok(Some(Plan { folder, setting, theirs, scripts, changes, stale, unguarded, points_here }))
+    Ok(Some(Plan {
+        folder,
+        setting,
+        theirs,
+        scripts,
+        changes,
+        stale,
+        unguarded,
+        points_here,
+        is_foreign,
+    }))
 }
 
 fn known() -> impl Iterator<Item = &'static str> {
@@ -299,7 +362,8 @@ pub(super) fn is_there(ground: &Ground) -> Result<bool, Failure> {
     let folder = folder(&ground.store);
     let setting = Git::in_tree(&ground.root)?.hooks_setting()?;
     let scripts = known().any(|name| whose(&folder.join(name)) == Whose::Batons);
-    Ok(scripts || setting.local.as_deref().map(Path::new) == Some(&*folder))
+    let ours = |value: &str| Path::new(value) == folder || is_foreign(&ground.store, value);
+    Ok(scripts || setting.local.as_deref().is_some_and(ours))
 }
 
 /// Gives the setting back and takes the scripts out.
@@ -308,9 +372,11 @@ pub(super) fn remove(ground: &Ground, record: &mut Record) -> Result<(), Broken>
     let failed = |error: crate::git::Error| Broken(error.to_string());
     let git = Git::in_tree(&ground.root).map_err(failed)?;
     let setting = git.hooks_setting().map_err(failed)?;
-    if setting.local.as_deref().map(Path::new) == Some(&*folder) {
-        let before = record.hooks.as_ref().and_then(|hooks| hooks.before.as_deref());
-        git.set_hooks_path(before).map_err(failed)?;
+    let ours = |value: &str| Path::new(value) == folder || is_foreign(&ground.store, value);
+    if setting.local.as_deref().is_some_and(ours) {
+        let known = known_before(record, &ground.store, &[setting.local.as_deref()]);
+        let before = known.and_then(|hooks| hooks.before);
+        git.set_hooks_path(before.as_deref()).map_err(failed)?;
     }
     for path in known().map(|name| folder.join(name)) {
         if whose(&path) == Whose::Batons {

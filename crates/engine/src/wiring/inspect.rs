@@ -12,6 +12,7 @@ use super::{
     Client, Content, Door, Ground, Mode, Piece, Put, files, git_hooks, in_use, pieces, text,
 };
 use crate::failure::Failure;
+use crate::git::Git;
 use crate::place::Place;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +45,13 @@ pub struct Doors {
     pub client: Client,
     pub hooks: State,
     pub server: State,
-    /// Wired by somebody, or seen in the repository itself.
+    /// Wired by somebody, seen in the repository itself, or found where nothing is wired; not where
+    /// somebody said that no client is to be.
     pub in_use: bool,
     /// For whom its hooks are written.
     pub mode: Option<Mode>,
+    /// Git follows a file in which `init` would have to write, and wiring is for one person alone.
+    pub shared: bool,
     /// What came of trying them; nothing where there is nothing to try.
     pub firing: Option<Firing>,
     pub trust: Trust,
@@ -58,7 +62,7 @@ pub struct Doors {
 impl Doors {
     /// Whether edits and shells of this client are judged; what keeps them from it otherwise.
     pub fn guard(&self) -> Result<(), Lack> {
-        match (&self.hooks, &self.firing, self.trust) {
+        match (&self.hooks, &self.firing, &self.trust) {
             (State::Missing, ..) => Err(Lack::Hooks),
             (State::None, ..) => Err(Lack::Door),
             (State::Unguarded { file, why }, ..) => {
@@ -69,6 +73,8 @@ impl Doors {
             }
             (_, Some(Firing::Unheard { why }), _) => Err(Lack::Answer { why: why.clone() }),
             (_, _, Trust::Missing) => Err(Lack::Trust),
+            (_, _, Trust::Refused { file }) => Err(Lack::Refused { file: file.clone() }),
+            (_, _, Trust::Untold { file }) => Err(Lack::Untold { file: file.clone() }),
             (State::Installed | State::Differs, ..) => Ok(()),
         }
     }
@@ -94,6 +100,14 @@ pub enum Lack {
         why: String,
     },
     Trust,
+    /// The client was told to run nothing of this folder's.
+    Refused {
+        file: String,
+    },
+    /// Whether its user agreed cannot be told.
+    Untold {
+        file: String,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +118,8 @@ pub struct Inspection {
     pub git_firing: Option<Firing>,
     /// Whether somebody said which clients to wire.
     pub chosen: bool,
+    /// Whether clients are wired, so that `init` by itself wires them again.
+    pub wired: bool,
 }
 
 impl Inspection {
@@ -137,6 +153,14 @@ fn inspect(ground: &Ground) -> Result<Inspection, Failure> {
     let record = Record::read(&ground.store)?;
     let found = in_use(&ground.root, ground.home.as_deref());
     let seen = |client: &Client| record.clients.contains(client) || found.contains(client);
+    let tracked = match (record.mode, &ground.git) {
+        (Some(Mode::Personal), Some(_)) => Git::in_tree(&ground.root)?.tracked()?,
+        _ => Vec::new(),
+    };
+    let shared = |client| {
+        let own = pieces(ground, client, Mode::Personal).into_iter();
+        own.map(|piece| piece.path).any(|path| tracked.contains(&path))
+    };
     let doors = Client::ALL.into_iter().filter(seen).map(|client| {
         let (hooks, mode, lines) = state(ground, client, Door::Hooks);
         let off = switches::off(ground, client).filter(|_| hooks != State::Missing);
@@ -145,12 +169,13 @@ fn inspect(ground: &Ground) -> Result<Inspection, Failure> {
             hooks: off.map_or(hooks, |Off { file, why }| State::Off { file, why }),
             server: state(ground, client, Door::Server).0,
             mode,
+            shared: shared(client),
             lines,
             firing: None,
             trust: Trust::Unknown,
             in_use: record.clients.contains(&client)
-                || !record.chosen
-                || client.is_in_repository(&ground.root),
+                || !record.none
+                    && (record.clients.is_empty() || client.is_in_repository(&ground.root)),
         }
     });
     let doors = doors.collect();
@@ -158,7 +183,8 @@ fn inspect(ground: &Ground) -> Result<Inspection, Failure> {
         Some(why) => ground.git.as_ref().map(|_| git_hooks::Standing::Impossible { why }),
         None => git_hooks::plan(ground, &record)?.map(|plan| plan.standing()),
     };
-    Ok(Inspection { doors, git, git_firing: None, chosen: record.chosen })
+    let wired = !record.clients.is_empty();
+    Ok(Inspection { doors, git, git_firing: None, chosen: record.chosen, wired })
 }
 
 /// The best of what both ways of wiring would have written.

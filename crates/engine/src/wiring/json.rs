@@ -96,16 +96,26 @@ pub(super) struct Hook {
 pub(super) enum Reader {
     /// Comments and trailing commas pass.
     Lenient,
+    /// The same, but no byte order mark.
+    Unmarked,
     /// Plain JSON: where it is anything else, nothing of the file counts.
     Strict,
-    /// The same, and with no other keys than these.
+    /// The same without a byte order mark, and with no other keys than these.
     Closed(&'static [&'static str]),
 }
 
 /// Whether the client can read it at all.
 pub(super) fn readable(text: &str, reader: Reader) -> Result<(), Broken> {
+    let unmarked = matches!(reader, Reader::Unmarked | Reader::Closed(_));
+    if unmarked && text.starts_with(BYTE_ORDER_MARK) {
+        return Err(Broken(
+            "it begins with a byte order mark, with which its client reads nothing of it: save it \
+             as UTF-8 without one"
+                .to_owned(),
+        ));
+    }
     let keys = match reader {
-        Reader::Lenient => return Ok(()),
+        Reader::Lenient | Reader::Unmarked => return Ok(()),
         Reader::Strict => None,
         Reader::Closed(keys) => Some(keys),
     };

@@ -7,11 +7,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::command::Program;
 use super::json::Line;
-use super::{Client, Ground, Mode, approval};
+use super::{Client, Ground, Mode, approval, json};
 use crate::doors;
 use crate::errand;
 use crate::place::Place;
@@ -33,12 +33,16 @@ pub enum Firing {
 }
 
 /// What a client says of the hooks it was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// It runs them.
     Given,
     /// It runs none before its user has agreed.
     Missing,
+    /// It was told to run none in this folder.
+    Refused { file: String },
+    /// It asks for one, and this file of its own, which would tell, cannot be read.
+    Untold { file: String },
     /// It asks for none, or does not say.
     Unknown,
 }
@@ -64,7 +68,7 @@ pub(super) fn hook(
 
 fn one(ground: &Ground, place: &Place, line: &Line) -> Firing {
     let Ok(mark) = workspace::secret() else { return Firing::Unheard { why: String::new() } };
-    let payload = json!({
+    let payload = serde_json::json!({
         "hook_event_name": "BatonProbe", "baton_probe": mark, "session_id": "baton-doctor",
         "conversation_id": "baton-doctor", "sessionID": "baton-doctor",
         "cwd": ground.root.to_string_lossy(),
@@ -97,9 +101,20 @@ fn judged(place: &Place, mark: &str, saw: &str) -> Firing {
 /// What the client's own files say.
 pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
     let Some(home) = &ground.home else { return Trust::Unknown };
+    let shown = |path: &Path| path.display().to_string();
     let said = match client {
-        Client::Codex => approval::given(&ground.root, home),
+        Client::Codex => match approval::given(&ground.root, home) {
+            Ok(given) => Some(given),
+            Err(file) => return Trust::Untold { file: shown(&file) },
+        },
         Client::Claude => claude(&ground.root, home),
+        Client::Gemini => {
+            let file = home.join(".gemini/trustedFolders.json");
+            return match gemini(&ground.root, home, &file) {
+                true => Trust::Refused { file: shown(&file) },
+                false => Trust::Unknown,
+            };
+        }
         _ => None,
     };
     match said {
@@ -107,6 +122,18 @@ pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
         Some(false) => Trust::Missing,
         None => Trust::Unknown,
     }
+}
+
+/// Whether Gemini was told not to trust this very folder. Its user may have switched that off.
+fn gemini(root: &Path, home: &Path, file: &Path) -> bool {
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+    let switch = ["security", "folderTrust", "enabled"];
+    let settings = json::value_at(&read(&home.join(".gemini/settings.json")), &switch);
+    if settings.and_then(|enabled| enabled.as_bool()) == Some(false) {
+        return false;
+    }
+    let said = root.to_str().and_then(|root| json::value_at(&read(file), &[root]));
+    said.is_some_and(|said| said == "DO_NOT_TRUST")
 }
 
 /// Claude asks once for each folder, and until then runs no hook of it.

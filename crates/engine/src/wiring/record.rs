@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Client, Mode, files};
 use crate::failure::Failure;
+use crate::place::{STORE_IN_GIT, STORE_IN_PLAIN};
 
 /// In the folder of the store, which is the user's alone: old settings may hold secrets.
 pub(super) const FILE: &str = "wiring.json";
@@ -25,6 +26,9 @@ pub struct Record {
     version: u32,
     /// Whether somebody was asked which clients to wire.
     pub chosen: bool,
+    /// Whether somebody said that no client is to be wired.
+    #[serde(default)]
+    pub none: bool,
     pub clients: BTreeSet<Client>,
     pub mode: Option<Mode>,
     /// Whether roles were to become agents of the clients.
@@ -35,6 +39,9 @@ pub struct Record {
     /// Folders that were made for them.
     pub(super) folders: BTreeSet<String>,
     pub(super) hooks: Option<Hooks>,
+    /// The folder of the store when this was written: a repository may be moved or copied since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    store: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +59,35 @@ pub(super) struct Hooks {
     pub(super) before: Option<String>,
     /// Their folder, as git would look for it.
     pub(super) theirs: String,
+}
+
+impl Hooks {
+    /// The same, where what was around the store `from` is now around the store `to`.
+    pub(super) fn moved(&self, from: &Path, to: &Path) -> Self {
+        let Some(bases) = bases(from, to) else { return self.clone() };
+        let before = self.before.as_deref().map(|path| rebased(path, &bases));
+        Self { before, theirs: rebased(&self.theirs, &bases) }
+    }
+}
+
+/// What moves together with a store: the repository around it, or git's own folder.
+fn base(store: &Path) -> Option<(usize, &Path)> {
+    let forms = [Path::new(".git").join(STORE_IN_GIT), STORE_IN_PLAIN.into(), STORE_IN_GIT.into()];
+    let form = forms.iter().position(|form| store.ends_with(form))?;
+    store.ancestors().nth(forms[form].components().count()).map(|base| (form, base))
+}
+
+/// Nothing where it is no mere move.
+fn bases<'a>(from: &'a Path, to: &'a Path) -> Option<(&'a Path, &'a Path)> {
+    let ((old_form, old), (new_form, new)) = (base(from)?, base(to)?);
+    (old_form == new_form && old != new).then_some((old, new))
+}
+
+fn rebased(path: &str, (from, to): &(&Path, &Path)) -> String {
+    match Path::new(path).strip_prefix(from) {
+        Ok(rest) => to.join(rest).to_string_lossy().into_owned(),
+        Err(_) => path.to_owned(),
+    }
 }
 
 /// One at a time: of two who wire at the same moment, the second sees what the first has done.
@@ -96,13 +132,25 @@ impl Record {
         let record: Self = serde_json::from_str(&text)
             .map_err(|error| unusable(path.clone(), error.to_string()))?;
         match record.version <= VERSION {
-            true => Ok(record),
+            true => Ok(record.moved_to(store)),
             false => Err(unusable(path, "it was written by a newer Baton".to_owned())),
         }
     }
 
+    /// Paths that were below the old place are below the new one now.
+    fn moved_to(mut self, store: &Path) -> Self {
+        let Some(old) = self.store.take() else { return self };
+        let Some(bases) = bases(Path::new(&old), store) else { return self };
+        let files = std::mem::take(&mut self.files).into_iter();
+        self.files = files.map(|(path, written)| (rebased(&path, &bases), written)).collect();
+        self.folders = self.folders.iter().map(|path| rebased(path, &bases)).collect();
+        self.hooks = self.hooks.map(|hooks| hooks.moved(Path::new(&old), store));
+        self
+    }
+
     pub(super) fn write(&mut self, store: &Path) -> Result<(), Failure> {
         self.version = VERSION;
+        self.store = store.to_str().map(str::to_owned);
         let path = store.join(FILE);
         let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
         let failed = |why: super::Broken| unusable(path.clone(), why.0);

@@ -29,6 +29,8 @@ pub(super) fn judge(report: &mut Report, found: &Inspection, marks: bool) {
 
 /// What is said of a door while the store cannot be used.
 const UNHEARD: &str = "Baton cannot use its store, so it judges nothing, and heard no probe";
+/// What counts more than the repository's setting, and is the user's to take out.
+const OF_TREE: &str = "git config --worktree --unset core.hooksPath, then baton init";
 const STORE_FIRST: &str = "put the store right first, as said above, then baton doctor";
 
 fn label(client: Client, hooks: bool) -> &'static str {
@@ -69,7 +71,9 @@ fn client(report: &mut Report, doors: &Doors, marks: bool) {
     let Doors { client, hooks, server, in_use, .. } = doors;
     let name = client.name();
     let bad = if *in_use { State::Problem } else { State::Warning };
-    let next = format!("baton init --agents {name}");
+    // What git follows is nothing that `init` would change for one person alone.
+    let team = if doors.shared { " --team" } else { "" };
+    let next = format!("baton init --agents {name}{team}");
     let check = label(*client, true);
     match doors.guard() {
         Ok(()) if *hooks == DoorState::Installed => report.ok(check, installed(doors)),
@@ -137,6 +141,17 @@ fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
                 "put baton in a folder of PATH, or baton init --personal".to_owned(),
             )
         }
+        Lack::Refused { file } => (
+            format!("{name} was told not to trust this folder, in {}: no hook runs", shown(file)),
+            "start it here, type /permissions, and trust this folder".to_owned(),
+        ),
+        Lack::Untold { file } => {
+            let file = shown(file);
+            (
+                format!("whether you approved the hooks cannot be told: {file} cannot be read"),
+                format!("put {file} right, then baton doctor"),
+            )
+        }
         Lack::Trust if doors.client == Client::Codex => (
             "codex skips hooks that you have not approved as they are now, and says nothing"
                 .to_owned(),
@@ -156,9 +171,30 @@ fn installed(doors: &Doors) -> String {
     };
     let trusted = match doors.trust {
         Trust::Given => ", and you let it run them",
-        Trust::Missing | Trust::Unknown => "",
+        _ => "",
     };
     format!("{tried}{trusted}; {}", failing(doors.client))
+}
+
+/// What brings git's hooks back: for the clients that are wired, else for those in use.
+fn wiring_again(found: &Inspection) -> String {
+    if found.wired {
+        return "baton init".to_owned();
+    }
+    let used = found.doors.iter().filter(|doors| doors.in_use);
+    let names: Vec<&str> = used.map(|doors| doors.client.name()).collect();
+    match names.is_empty() {
+        true => "baton init --agents claude,codex".to_owned(),
+        false => format!("baton init --agents {}", names.join(",")),
+    }
+}
+
+/// The same where something of Baton's is left over, which is to go if nothing is wired.
+fn mended(found: &Inspection) -> String {
+    match found.wired {
+        true => "baton init".to_owned(),
+        false => "baton init --remove".to_owned(),
+    }
 }
 
 fn git(report: &mut Report, found: &Inspection, marks: bool) {
@@ -193,14 +229,26 @@ fn git(report: &mut Report, found: &Inspection, marks: bool) {
             "git door",
             bad,
             "not guarded yet: commits and pushes are not stopped".to_owned(),
-            "baton init --agents claude,codex",
+            &wiring_again(found),
         ),
-        Some(Standing::Elsewhere { to }) => report.tell(
-            "git door",
-            bad,
-            format!("core.hooksPath was set anew, to {}: Baton's hooks do not run", shown(to)),
-            "baton init",
-        ),
+        Some(Standing::Elsewhere { to, of_tree }) => {
+            let to = shown(to);
+            let (whose, next) = match of_tree {
+                true => (", for this working tree alone", OF_TREE.to_owned()),
+                false => ("", wiring_again(found)),
+            };
+            let detail =
+                format!("core.hooksPath was set anew, to {to}{whose}: Baton's hooks do not run");
+            report.tell("git door", bad, detail, &next);
+        }
+        Some(Standing::Moved { from }) => {
+            let from = shown(from);
+            let detail = format!(
+                "core.hooksPath leads to Baton's hooks of another place, {from}, as after a move \
+                 or a copy: no hook of this repository runs, nor your own"
+            );
+            report.tell("git door", State::Problem, detail, &mended(found));
+        }
         Some(Standing::Unguarded { hooks }) => report.tell(
             "git door",
             bad,

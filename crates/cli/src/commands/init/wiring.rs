@@ -72,7 +72,8 @@ pub(super) fn plan(
         _ => record.mode.unwrap_or(Mode::Team),
     };
     let roles = (roles || record.roles).then(|| wiring::roles::here(ground));
-    let wanted = Wanted { clients, mode, roles };
+    let none = named.map_or(record.none, <[Client]>::is_empty);
+    let wanted = Wanted { clients, mode, roles, none };
     let plan = wiring::plan(ground, &wanted)?;
     Ok(Wires { plan, wanted, chosen: named.is_some() || record.chosen })
 }
