@@ -180,7 +180,7 @@ fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
             }
             Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
             Tool::Shell(line) => shell::places(&payload.cwd, line),
-            Tool::Other => Vec::new(),
+            Tool::Refused(_) | Tool::Other => Vec::new(),
         },
         _ => Vec::new(),
     };
@@ -252,6 +252,7 @@ impl Door<'_> {
             Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, failed } => {
                 self.after_edit(actor, targets, *failed)
             }
+            Event::Before(Tool::Refused(why)) => Ok(Answer::Deny(why.clone())),
             Event::Before(Tool::Shell(line)) => self.before_line(actor, line),
             Event::After { tool: Tool::Shell(line), failed } => {
                 self.after_line(actor, line, *failed)
@@ -361,7 +362,7 @@ impl Door<'_> {
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let behind = self.payload.behind;
         let mut judged = shell::before(self.workspace, actor, cwd, line, call, behind)?;
-        if judged.verdict < Verdict::Ask && !judged.harmless {
+        if judged.verdict < Verdict::Ask && judged.lasts {
             // What it holds does not run out while the command does. Its leases cover most.
             let limit = self.payload.limit.map(Span);
             let limit = limit.map(|limit| limit.clamp(CALL_LIMIT_MIN, CALL_LIMIT_MAX));
