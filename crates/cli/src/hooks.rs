@@ -144,8 +144,8 @@ pub(crate) enum Tool {
         why: String,
         targets: Vec<Target>,
     },
-    /// An edit of which nobody can tell what file it will find; why, and what to do instead.
-    Unclear(String),
+    /// What is not done whoever holds it, and why in words.
+    Refused(String),
     Shell(String),
     Read(Vec<String>),
     Other,
@@ -154,7 +154,7 @@ pub(crate) enum Tool {
 impl Tool {
     /// Whether it may change something, so that it must be judged.
     pub(crate) fn is_act(&self) -> bool {
-        matches!(self, Self::Edit(_) | Self::Patch { .. } | Self::Unclear(_) | Self::Shell(_))
+        !matches!(self, Self::Read(_) | Self::Other)
     }
 }
 
@@ -277,18 +277,17 @@ fn limit(input: Option<&Value>) -> Option<u64> {
 }
 
 /// Does a command go on behind its tool call? Its arguments say so, a monitor always does, Claude
-/// names what it sent there by itself, and Codex says of which it did not see the end.
+/// says afterwards which it or its user sent to the background, and Codex of which it did not see
+/// the end.
 fn goes_on(payload: &Value) -> bool {
     const ASKED: [&str; 2] = ["run_in_background", "is_background"];
-    const SENT: &str = "backgroundTaskId";
     const UNENDED: &str = "Process running with session ID";
     let input = payload.get("tool_input");
     let asked = |key: &&str| input.and_then(|input| input.get(*key)?.as_bool()) == Some(true);
     let response = payload.get("tool_response");
+    let sent = response.is_some_and(|said| owned(said, &["backgroundTaskId"]).is_some());
     let said = response.and_then(|said| said.as_str().or_else(|| text(said, &["output"])));
-    let sent = response.and_then(|said| said.get(SENT)).is_some_and(|task| !task.is_null());
-    ASKED.iter().any(asked)
-        || sent
+    sent || ASKED.iter().any(asked)
         || text(payload, &["tool_name"]) == Some("Monitor")
         || said.is_some_and(|said| said.contains(UNENDED))
 }

@@ -131,6 +131,8 @@ mod tasks;
 #[cfg(test)]
 mod trust;
 #[cfg(test)]
+mod unnoticed;
+#[cfg(test)]
 mod wiring;
 #[cfg(test)]
 mod wiring_git;

@@ -328,5 +328,5 @@ fn a_commit_of_ones_own_files_is_nobodys_danger() {
     scratch.write("theirs.txt", "x\n");
     each_passes(&ann, &lines);
     scratch.git(&["add", "theirs.txt"]);
-    each_denied(&ann, "is staged or not done, and would go along", &lines);
+    each_denied(&ann, "it would take theirs.txt along, which you do not hold", &lines);
 }

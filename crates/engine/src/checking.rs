@@ -21,7 +21,7 @@ use crate::claiming::LOOKS_MAX;
 use crate::failure::Failure;
 use crate::place::identity;
 use crate::resources::{Meant, meant};
-use crate::sighting::{clear_the_way, foreign_locks, life_of, of_claims};
+use crate::sighting::{clear_of_the_gone, clear_the_way, foreign_locks, life_of, of_claims};
 use crate::workspace::Workspace;
 
 /// The verdict on all paths is the strictest of theirs.
@@ -179,6 +179,29 @@ pub fn judge(
     resources: &[Resource],
     token: Option<Token>,
 ) -> Result<Checked, Failure> {
+    judge_clearing(workspace, actor, resources, token, clear_the_way)
+}
+
+/// As things were held until now, for what is done already: files that are clean may have been
+/// made so by whoever is judged, and their claims count.
+pub(crate) fn judge_done(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    resources: &[Resource],
+) -> Result<Checked, Failure> {
+    judge_clearing(workspace, actor, resources, None, clear_of_the_gone)
+}
+
+/// Takes out of the way what need not be there; true where asking again may help.
+type Clear = fn(&mut Workspace, &[Held], &mut Observed) -> Result<bool, Failure>;
+
+fn judge_clearing(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    resources: &[Resource],
+    token: Option<Token>,
+    clear: Clear,
+) -> Result<Checked, Failure> {
     let mut observed =
         Observed { foreign_locks: foreign_locks(workspace, resources), ..Observed::default() };
     for look in 1.. {
@@ -201,7 +224,7 @@ pub fn judge(
             .collect();
         let again = !in_the_way.is_empty()
             && look <= LOOKS_MAX
-            && clear_the_way(workspace, &in_the_way, &mut observed)?;
+            && clear(workspace, &in_the_way, &mut observed)?;
         if !again {
             return Ok(checked);
         }

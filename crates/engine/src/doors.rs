@@ -42,6 +42,7 @@ mod reach;
 pub mod reads;
 pub mod served;
 pub mod shell;
+mod staging;
 pub mod stop;
 mod sweeping;
 mod targets;

@@ -129,6 +129,24 @@ pub fn clear_the_way(
     in_the_way: &[Held],
     observed: &mut Observed,
 ) -> Result<bool, Failure> {
+    clear(workspace, in_the_way, observed, settle)
+}
+
+/// The same, but a claim whose files are clean stays: whether its holder made them so is asked yet.
+pub fn clear_of_the_gone(
+    workspace: &mut Workspace,
+    in_the_way: &[Held],
+    observed: &mut Observed,
+) -> Result<bool, Failure> {
+    clear(workspace, in_the_way, observed, |_, _| Ok(false))
+}
+
+fn clear(
+    workspace: &mut Workspace,
+    in_the_way: &[Held],
+    observed: &mut Observed,
+    settle: fn(&mut Workspace, &ClaimId) -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
     let mut changed = false;
     let mut seen: Vec<SessionId> = Vec::new();
     for held in in_the_way {

@@ -184,7 +184,7 @@ fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
             }
             Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
             Tool::Shell(line) => shell::places(&payload.cwd, line),
-            Tool::Unclear(_) | Tool::Other => Vec::new(),
+            Tool::Refused(_) | Tool::Other => Vec::new(),
         },
         _ => Vec::new(),
     };
@@ -255,10 +255,10 @@ impl Door<'_> {
         match &self.payload.event {
             Event::Before(Tool::Edit(targets)) => self.before_edit(actor, targets),
             Event::Before(Tool::Patch { why, targets }) => self.before_patch(actor, why, targets),
-            Event::Before(Tool::Unclear(why)) => Ok(Answer::Deny(format!("Baton: {why}"))),
             Event::After { tool: Tool::Edit(targets) | Tool::Patch { targets, .. }, failed } => {
                 self.after_edit(actor, targets, *failed)
             }
+            Event::Before(Tool::Refused(why)) => Ok(Answer::Deny(why.clone())),
             Event::Before(Tool::Shell(line)) => self.before_line(actor, line),
             Event::After { tool: Tool::Shell(line), failed } => {
                 self.after_line(actor, line, *failed)
@@ -368,7 +368,7 @@ impl Door<'_> {
         let (cwd, call) = (&self.payload.cwd, self.payload.call_id());
         let behind = self.payload.behind;
         let mut judged = shell::before(self.workspace, actor, cwd, line, call, behind)?;
-        if judged.verdict < Verdict::Ask && !judged.harmless {
+        if judged.verdict < Verdict::Ask && judged.lasts {
             // What it holds does not run out while the command does. Its leases cover most.
             let limit = self.payload.limit.map(Span);
             let limit = limit.map(|limit| limit.clamp(CALL_LIMIT_MIN, CALL_LIMIT_MAX));

@@ -1,13 +1,15 @@
 //! Gemini CLI.
 //!
-//! Owns its JSON, and how it takes a path. It has no id of a tool call and nobody to ask, and an
-//! agent that would stop is sent on by a denial.
+//! Owns its JSON. It has no id of a tool call and nobody to ask, and an agent that would stop is
+//! sent on by a denial.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Event, Payload, Said, Tool, folder, goes_on, limit, owned, text};
+use super::{
+    Answer, Client, Event, Payload, Said, Tool, folder, goes_on, limit, owned, text, tool, words,
+};
 
 pub(super) fn read(payload: &Value) -> Option<Payload> {
     let event_name = owned(payload, &["hook_event_name"])?;
@@ -16,8 +18,8 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
             continues: !matches!(text(payload, &["source"]), None | Some("startup")),
         },
         "BeforeAgent" => Event::Prompt,
-        "BeforeTool" => Event::Before(tool(payload)),
-        "AfterTool" => Event::After { tool: tool(payload), failed: failed(payload) },
+        "BeforeTool" => Event::Before(unless_sought(payload, meant(payload))),
+        "AfterTool" => Event::After { tool: meant(payload), failed: failed(payload) },
         // PreCompress comes before every call of the model: a checkpoint each time would be noise.
         "AfterAgent" => Event::Stop {
             again: payload.get("stop_hook_active").and_then(Value::as_bool).unwrap_or(false),
@@ -39,6 +41,73 @@ pub(super) fn read(payload: &Value) -> Option<Payload> {
     })
 }
 
+/// The tool with the paths that Gemini makes of those it is given.
+fn meant(payload: &Value) -> Tool {
+    let cwd = folder(payload);
+    let mut tool = tool(payload);
+    match &mut tool {
+        Tool::Edit(targets) | Tool::Patch { targets, .. } => {
+            targets.iter_mut().for_each(|one| one.path = path_of(&cwd, &one.path));
+        }
+        Tool::Read(paths) => paths.iter_mut().for_each(|path| *path = path_of(&cwd, path)),
+        Tool::Shell(_) | Tool::Refused(_) | Tool::Other => {}
+    }
+    tool
+}
+
+/// As Gemini's `resolveDefensiveToolPath`: zeros go, and so does the `@` by which its users name
+/// files, unless there is something of that very name. It reads `..` by the words alone.
+fn path_of(cwd: &Path, given: &str) -> String {
+    let path = given.replace('\0', "");
+    let by_words = |path: &str| match path.split('/').any(|name| name == "..") {
+        true => resolved(cwd, path).to_string_lossy().into_owned(),
+        false => path.to_owned(),
+    };
+    let Some(rest) = path.strip_prefix('@').filter(|rest| !rest.is_empty()) else {
+        return by_words(&path);
+    };
+    if resolved(cwd, &path).exists() {
+        return by_words(&path);
+    }
+    let stripped = rest.trim_start_matches(['/', '\\']);
+    let first = stripped.split(['/', '\\']).next().unwrap_or_default();
+    let is_rooted = rest.starts_with(['/', '\\']);
+    match is_rooted || !resolved(cwd, &format!("@{first}")).exists() {
+        true if !stripped.is_empty() => by_words(stripped),
+        _ => by_words(&path),
+    }
+}
+
+/// As Node's `path.resolve`: no link is followed.
+fn resolved(cwd: &Path, path: &str) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in cwd.join(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(whole.pop()),
+            part => whole.push(part),
+        }
+    }
+    whole
+}
+
+/// `replace` looks through the whole workspace for a file that is not where it is said to be, and
+/// may find another's.
+fn unless_sought(payload: &Value, tool: Tool) -> Tool {
+    let cwd = folder(payload);
+    let is_replace = text(payload, &["tool_name"]) == Some("replace");
+    let missing = match &tool {
+        Tool::Edit(targets) if is_replace => targets
+            .iter()
+            .find(|one| !Path::new(&one.path).is_absolute() && !resolved(&cwd, &one.path).exists()),
+        _ => None,
+    };
+    match missing {
+        Some(one) => Tool::Refused(words::sought(&one.path, &cwd)),
+        None => tool,
+    }
+}
+
 /// Gemini's own lines about a command come after what that wrote, and one has its exit code when
 /// it is not 0; there is no field for it.
 fn failed(payload: &Value) -> bool {
@@ -54,54 +123,6 @@ fn failed(payload: &Value) -> bool {
     });
     code.is_some_and(|code| code != 0)
         || response.get("error").is_some_and(|error| !error.is_null())
-}
-
-/// The tool, with the files that Gemini will take for the ones it was given.
-fn tool(payload: &Value) -> Tool {
-    let folder = folder(payload);
-    let name = text(payload, &["tool_name"]).unwrap_or_default();
-    match super::tool(payload) {
-        Tool::Edit(mut targets) => {
-            for target in &mut targets {
-                target.path = taken(&folder, &target.path);
-            }
-            // One that it does not find it looks for, and edits whichever file ends so.
-            let found = |path: &str| Path::new(path).is_absolute() || folder.join(path).exists();
-            let lost = targets.iter().find(|target| !found(&target.path));
-            match lost.filter(|_| name == "replace") {
-                Some(lost) => Tool::Unclear(looked_for(&folder, &lost.path)),
-                None => Tool::Edit(targets),
-            }
-        }
-        Tool::Read(paths) => Tool::Read(paths.iter().map(|path| taken(&folder, path)).collect()),
-        tool => tool,
-    }
-}
-
-fn looked_for(folder: &Path, path: &str) -> String {
-    let shown = crate::render::shown;
-    format!(
-        "there is no {} in {}, and this tool would look for one elsewhere, which somebody else may \
-         hold. Nothing was changed. Name the file by its whole path.",
-        shown(path),
-        shown(&folder.display().to_string())
-    )
-}
-
-/// What Gemini 0.61 takes a path for (its `resolveDefensiveToolPath`): without zero bytes, and if
-/// there is no such file, without an `@` by which a prompt names files.
-fn taken(folder: &Path, path: &str) -> String {
-    let clean = path.replace('\0', "");
-    let Some(rest) = clean.strip_prefix('@').filter(|_| !folder.join(&clean).exists()) else {
-        return clean;
-    };
-    let stripped = rest.trim_start_matches(['/', '\\']);
-    let first = stripped.split(['/', '\\']).next().unwrap_or_default();
-    let bare = rest.starts_with(['/', '\\']);
-    match first.is_empty() || !bare && folder.join(format!("@{first}")).exists() {
-        true => clean,
-        false => stripped.to_owned(),
-    }
 }
 
 pub(super) fn say(payload: &Payload, answer: &Answer) -> Said {

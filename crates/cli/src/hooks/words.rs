@@ -371,6 +371,14 @@ fn endangered(stopped: &Stopped) -> (String, usize) {
     (if said.is_empty() { "others".to_owned() } else { said.join(", ") }, count)
 }
 
+fn taken_along(paths: &[String]) -> String {
+    let mut named: Vec<String> = paths.iter().take(FINDINGS_MAX).map(|path| shown(path)).collect();
+    if paths.len() > FINDINGS_MAX {
+        named.push(format!("{} more", paths.len() - FINDINGS_MAX));
+    }
+    named.join(", ")
+}
+
 fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
     let (others, count) = endangered(stopped);
     let work = if count == 1 { "works" } else { "work" };
@@ -402,9 +410,14 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                 "{others} {work} on some of what it names, and is not done. Leave that to it, and \
                  commit exactly your files: baton commit -m \"…\" FILE…"
             ),
+            None if !stopped.taken.is_empty() => format!(
+                "it would take {} along, which you do not hold. Commit exactly your files: baton \
+                 commit -m \"…\" FILE…",
+                taken_along(&stopped.taken)
+            ),
             None => format!(
-                "work of {others} in {tree} is staged or not done, and would go along. Commit \
-                 exactly your files: baton commit -m \"…\" FILE…"
+                "{others} {work} in {tree} with the same index, and it may take what was staged \
+                 there. Commit exactly your files: baton commit -m \"…\" FILE…"
             ),
         },
         Verb::RemovesTree => format!(
@@ -492,6 +505,16 @@ pub(crate) fn unreadable(why: &str) -> String {
         "Baton: this patch cannot be read, so nobody can tell what it changes: {}. Send it again \
          in the format of its tool, in smaller parts if it is large.",
         shown(why)
+    )
+}
+
+/// An edit of a file that its client would look for elsewhere.
+pub(crate) fn sought(path: &str, folder: &Path) -> String {
+    format!(
+        "Baton: this was not done: there is no {} in {}, and Gemini would look for one elsewhere. \
+         Name it by its whole path.",
+        shown(path),
+        shown(&folder.display().to_string())
     )
 }
 

@@ -6,6 +6,8 @@
 
 mod sweeps;
 
+pub use sweeps::staged;
+
 use std::borrow::Cow;
 
 use super::Unparsed;

@@ -235,6 +235,22 @@ pub(super) fn busy_since(lines: &[Line], whose: impl Fn(&Who) -> bool, since: u6
     busy.max().unwrap_or(Busy::No)
 }
 
+/// Calls of these that ran at any time since, and whose each is.
+pub(super) fn calls_since(
+    lines: &[Line],
+    whose: impl Fn(&Who) -> bool,
+    since: u64,
+) -> Vec<(&Who, &str)> {
+    let began = lines.iter().enumerate().filter(|(_, line)| whose(&line.who));
+    let ran = began.filter_map(|(at, line)| match &line.deed {
+        Deed::Began(call) | Deed::BeganBehind(call) => {
+            end_of(lines, at).is_none_or(|end| end >= since).then_some((&line.who, call.as_str()))
+        }
+        _ => None,
+    });
+    ran.collect()
+}
+
 /// When the command that begins there was told to be over.
 fn end_of(lines: &[Line], at: usize) -> Option<u64> {
     let line = &lines[at];

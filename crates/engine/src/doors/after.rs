@@ -336,7 +336,7 @@ fn compare(
     if unexplained.is_empty() {
         return Ok(());
     }
-    let findings = checking::judge(workspace, actor, &resources(&unexplained), None)?.findings;
+    let findings = checking::judge_done(workspace, actor, &resources(&unexplained))?.findings;
     // Nobody is accused before the word of whoever wrote has had its time to come.
     if findings.iter().any(|one| one.because == Because::Held)
         || unexplained.iter().any(|one| window.edited_by_others(&one.path).is_some())
@@ -347,7 +347,7 @@ fn compare(
         unexplained = window.unexplained(&root, &changed);
     }
     let unseen = Unseen::look(workspace, actor)?;
-    let sorted = window.sort(&root, &unexplained, findings, &unseen)?;
+    let sorted = window.sort(&workspace.place, &unexplained, findings, &unseen)?;
     // Where others ran too, whose it is will be seen when it is committed.
     if !sorted.others_ran {
         interfaces::look(workspace, actor, &resources(&unexplained))?;
@@ -365,11 +365,11 @@ fn settle(
 ) -> Result<(), Failure> {
     let root = workspace.place.root.clone();
     let activity = workspace.activity(actor);
-    for (resources, unsure) in [(&sorted.foreign, false), (&sorted.unsure, true)] {
-        let held = match unsure {
-            true => note(workspace, actor, resources, unsure)?,
-            false => overwriting::note(workspace, actor, resources, before)?,
-        };
+    let foreign = overwriting::note(workspace, actor, &sorted.foreign, before)?;
+    overwriting::save_all(workspace, actor, &sorted.unsure, before)?;
+    let unsure: Vec<Resource> = sorted.unsure.into_iter().chain(sorted.persons).collect();
+    let unsure_held = note(workspace, actor, &unsure, true)?;
+    for (held, unsure) in [(foreign, false), (unsure_held, true)] {
         compared.breached.extend(held.into_iter().map(|held| {
             let state = before.files.get(&held.resource.to_string());
             let copy = state.and_then(|state| state.copy(&workspace.place));

@@ -26,12 +26,14 @@ use baton_core::view::{Query, scan};
 use baton_core::zones::Rule;
 
 use super::activity::{self, Busy, Line, STEP_MS, Who};
+use super::calls;
 use super::committed;
 use super::edit;
 use super::held::Before;
 use super::reach::{Reach, Says};
 use crate::failure::Failure;
 use crate::git::Git;
+use crate::place::Place;
 use crate::sessions::SeatState;
 use crate::workspace::Workspace;
 
@@ -156,8 +158,10 @@ impl Unseen {
 pub(super) struct Sorted {
     /// Others held them.
     pub(super) foreign: Vec<Resource>,
-    /// Others held them, and may have written them.
+    /// Others held them, and may have written them, or somebody else.
     pub(super) unsure: Vec<Resource>,
+    /// The same of persons, whose editors write all the time.
+    pub(super) persons: Vec<Resource>,
     /// Left uncommitted by somebody who is gone, and gone now.
     pub(super) lost: Vec<String>,
     pub(super) mine: Vec<Resource>,
@@ -211,14 +215,33 @@ impl Window {
         unseen.0.is_empty() && !activity::anybody_since(&self.lines, &self.me, since)
     }
 
+    /// Its holder ran something too: is it that which changed it? So it is taken where that names
+    /// the file, or where this one's own commands could be read and do not.
+    fn is_the_holders(&self, place: &Place, finding: &Finding, path: &str) -> bool {
+        if self.reach.says(&place.root, path) == Says::Nothing {
+            return true;
+        }
+        let Some(held) = finding.held.first() else { return false };
+        let holds = |who: &Who| who.acts_for(&held.holder, &self.me);
+        let running = activity::calls_since(&self.lines, holds, self.before.since);
+        running.iter().any(|(who, call)| {
+            let begun = calls::find(place, who, call);
+            let line = begun.and_then(|begun| Some((begun.line?, begun.cwd)));
+            line.is_some_and(|(line, cwd)| {
+                Reach::of(&line, &cwd).says(&place.root, path) == Says::Named
+            })
+        })
+    }
+
     /// To whose account each of these goes.
     pub(super) fn sort(
         &self,
-        root: &Path,
+        place: &Place,
         changed: &[&Changed],
         findings: Vec<Finding>,
         unseen: &Unseen,
     ) -> Result<Sorted, Failure> {
+        let root = &place.root;
         let busy = activity::busy_since(&self.lines, |who| *who != self.me, self.before.since);
         let others_ran = busy == Busy::Yes;
         let alone = self.is_alone(unseen);
@@ -239,11 +262,12 @@ impl Window {
                 Because::Held if !self.before.was_held(held) => {}
                 Because::Held if one.evidence == Evidence::Folder => {}
                 Because::Held => match self.holder_busy(&finding) {
-                    Busy::Yes => {}
+                    Busy::Yes if self.is_the_holders(place, &finding, &one.path) => {}
                     Busy::No if !is_unseen(&finding, unseen) && is_its_own(&one.path) => {
                         sorted.foreign.push(resource);
                     }
-                    Busy::No | Busy::Behind => sorted.unsure.push(resource),
+                    _ if is_unseen(&finding, unseen) => sorted.persons.push(resource),
+                    _ => sorted.unsure.push(resource),
                 },
                 // Also of what it holds itself: others add to it at the same time.
                 _ if !others_ran

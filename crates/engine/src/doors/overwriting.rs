@@ -34,10 +34,29 @@ pub(super) fn note(
     if foreign.is_empty() {
         return Ok(Vec::new());
     }
-    let observed = || Observed { complete: true, ..Observed::default() };
-    let told = workspace
-        .look(actor, observed(), |view, context| breach::to_be_told(view, foreign, context))?;
+    let was = save_all(workspace, actor, foreign, before)?;
+    workspace.decide(actor, looked(), |view, context| {
+        breach::note_overwritten(view, foreign, &was, Door::Shell, context)
+    })
+}
+
+fn looked() -> Observed {
+    Observed { complete: true, ..Observed::default() }
+}
+
+/// Makes the texts safe that lay in what others hold of these; answers by path what became of each.
+pub(super) fn save_all(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    changed: &[Resource],
+    before: &Before,
+) -> Result<BTreeMap<String, Was>, Failure> {
     let mut was = BTreeMap::new();
+    if changed.is_empty() {
+        return Ok(was);
+    }
+    let told = workspace
+        .look(actor, looked(), |view, context| breach::to_be_told(view, changed, context))?;
     let holders: BTreeSet<&SessionId> = told.iter().map(|held| &held.holder.session).collect();
     for holder in holders {
         let of_holder: Vec<&Held> =
@@ -45,9 +64,7 @@ pub(super) fn note(
         // That it could not be saved keeps nobody from being told.
         was.extend(save(workspace, actor, holder, &of_holder, before).unwrap_or_default());
     }
-    workspace.decide(actor, observed(), |view, context| {
-        breach::note_overwritten(view, foreign, &was, Door::Shell, context)
-    })
+    Ok(was)
 }
 
 /// Makes the texts safe that lay in files of one holder, as far as they are in no commit. However
@@ -74,7 +91,7 @@ fn save(
     if !lost.is_empty() {
         let name = overwritten.first().map_or("", |held| held.holder.name.as_str());
         let by = actor.session.as_ref().map_or("somebody", |session| session.as_str());
-        let message = format!("Uncommitted text of {name} before a command of {by} wrote over it");
+        let message = format!("Uncommitted text of {name} that was gone after a command of {by}");
         git.rescue_texts(lost, &reference, message)?;
     }
     let was = |held: &&Held| {

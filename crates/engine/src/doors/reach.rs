@@ -159,6 +159,54 @@ const REWRITES: &[&str] = &[
     "rustfmt",
     "goimports",
 ];
+/// Verbs of git that change no file of the tree. What is neither here nor below is an alias or a
+/// program of somebody's own, and may do anything.
+const GIT_QUIET: &[&str] = &[
+    "add",
+    "annotate",
+    "archive",
+    "bisect",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-ignore",
+    "commit",
+    "config",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-tree",
+    "fetch",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "gc",
+    "grep",
+    "help",
+    "init",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "mv",
+    "notes",
+    "push",
+    "reflog",
+    "remote",
+    "rev-list",
+    "rev-parse",
+    "rm",
+    "shortlog",
+    "show",
+    "show-ref",
+    "stage",
+    "status",
+    "tag",
+    "update-index",
+    "version",
+    "worktree",
+];
 /// Verbs of git that change files of the tree.
 const GIT_VERBS: &[&str] = &[
     "checkout",
@@ -184,6 +232,11 @@ impl Read {
             self.unread = true;
         }
         self.unread |= deeds.writes.iter().any(|write| write.place == Named::Unknown);
+        // What it surely writes may stand behind a `>` and be no word of a command.
+        self.words.extend(deeds.writes.iter().filter_map(|write| match &write.place {
+            Named::Path(path) | Named::Root(path) => Some(path.clone()),
+            _ => None,
+        }));
         for command in &deeds.commands {
             self.command(root, command, cwd);
         }
@@ -217,6 +270,7 @@ impl Read {
         let checks = words.iter().any(|word| word == "--check");
         self.sweeps |= !checks && words.iter().any(|word| REWRITES.contains(&word.as_str()));
         self.sweeps |= has_git_verb(&words.join(" "));
+        self.unread |= name == "git" && has_unknown_git_verb(&words);
         self.words.extend(command.input.clone());
         self.computes |= words.iter().chain(&command.input).any(|word| naming::computes(word));
         let program = command.argv.first().and_then(Argument::text);
@@ -368,6 +422,19 @@ fn runs_what_it_built(words: &[String]) -> bool {
 /// Its first word is a program of its own language, and files come after it.
 fn is_given(name: &str) -> bool {
     matches!(name, "awk" | "sed")
+}
+
+/// Is what git is told to do none of its own verbs, or one that cannot be read?
+fn has_unknown_git_verb(words: &[String]) -> bool {
+    let mut rest = words.iter().skip(1).map(String::as_str);
+    while let Some(word) = rest.next() {
+        match word {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => drop(rest.next()),
+            _ if word.starts_with('-') => {}
+            verb => return !GIT_VERBS.contains(&verb) && !GIT_QUIET.contains(&verb),
+        }
+    }
+    false
 }
 
 fn has_git_verb(text: &str) -> bool {

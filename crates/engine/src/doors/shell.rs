@@ -20,6 +20,7 @@ use super::activity::Who;
 use super::calls::{self, Begun, UNNAMED};
 use super::edit;
 use super::held;
+use super::staging;
 pub use super::sweeping::Saved;
 use super::sweeping::{self, Risk};
 use super::targets;
@@ -40,6 +41,27 @@ pub const GIT_TREE: &str = "@git/tree";
 /// whole tree.
 const WEIGHED_MAX: usize = 50;
 
+/// Programs that change nothing and may take long all the same.
+const WAITS: &[&str] = &[
+    "sleep",
+    "wait",
+    "read",
+    "tail",
+    "watch",
+    "curl",
+    "wget",
+    "ping",
+    "nc",
+    "ssh",
+    "gh",
+    "glab",
+    "find",
+    "grep",
+    "rg",
+    "du",
+    "inotifywait",
+];
+
 /// Why a line may not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
@@ -50,6 +72,8 @@ pub struct Stopped {
     pub away: Vec<String>,
     /// The root of the tree, where that is not the one the line starts in.
     pub tree: Option<PathBuf>,
+    /// Files that a commit would take along and that are not the actor's.
+    pub taken: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +90,8 @@ pub struct Judged {
     pub saved: Vec<Saved>,
     /// It surely changes nothing.
     pub harmless: bool,
+    /// It may last, whatever it changes: it waits for something, or for somebody else.
+    pub lasts: bool,
     pub notices: Vec<Notice>,
 }
 
@@ -138,6 +164,7 @@ fn judge(
         edits: None,
         saved: Vec::new(),
         harmless: !aims.compared,
+        lasts: aims.compared || deeds.commands.iter().any(|one| WAITS.contains(&one.name())),
         notices: Vec::new(),
     };
     look_at_dangers(workspace, actor, cwd, &deeds, &mut judged)?;
@@ -211,17 +238,17 @@ fn look_at_dangers(
         }
         match whereabouts {
             Whereabouts::Here if sweeping::spares(workspace, actor, cwd, &danger)? => {}
-            Whereabouts::Here => weigh(workspace, actor, cwd, danger, None, judged)?,
+            Whereabouts::Here => weigh(workspace, actor, cwd, (danger, deeds), None, judged)?,
             Whereabouts::Tree(root) => workspace.within(&root, actor, |workspace, actor| {
                 if sweeping::spares(workspace, actor, cwd, &danger)? {
                     return Ok(());
                 }
-                weigh(workspace, actor, cwd, danger, Some(&root), judged)
+                weigh(workspace, actor, cwd, (danger, deeds), Some(&root), judged)
             })?,
             Whereabouts::Outside => {
                 let always = [Verb::ActsAsPerson, Verb::ActsAsSession, Verb::KillsBaton];
                 if always.contains(&danger.verb) {
-                    weigh(workspace, actor, cwd, danger, None, judged)?;
+                    weigh(workspace, actor, cwd, (danger, deeds), None, judged)?;
                 }
             }
         }
@@ -240,11 +267,12 @@ fn weigh(
     workspace: &mut Workspace,
     actor: &Actor,
     cwd: &Path,
-    danger: Danger,
+    (danger, deeds): (Danger, &Deeds),
     root: Option<&Path>,
     judged: &mut Judged,
 ) -> Result<(), Failure> {
     let mut risk = Risk::default();
+    let mut taken = Vec::new();
     let stops = match danger.verb {
         Verb::ForcePush
         | Verb::NoVerify
@@ -263,7 +291,13 @@ fn weigh(
         }
         Verb::PlainCommit => {
             judged.on_target = guarded_branch(workspace)?;
-            risk.others = sweeping::with_staged(workspace, actor)?;
+            risk.others = sweeping::others(workspace, actor)?;
+            // Of siblings git knows nothing: theirs is not told by what is staged.
+            let told = !risk.is_none() && actor.agent.is_none();
+            match told.then(|| staging::taken_along(workspace, actor, cwd, deeds)).transpose()? {
+                Some(Some(none)) if none.is_empty() => risk.others.clear(),
+                found => taken = found.flatten().unwrap_or_default(),
+            }
             judged.on_target.is_some() || !risk.is_none()
         }
         Verb::Stash
@@ -289,7 +323,8 @@ fn weigh(
         }
     }
     if stops {
-        judged.stopped.push(Stopped { danger, others, away, tree: root.map(Path::to_path_buf) });
+        let tree = root.map(Path::to_path_buf);
+        judged.stopped.push(Stopped { danger, others, away, tree, taken });
     }
     Ok(())
 }

@@ -53,37 +53,19 @@ impl Risk {
     }
 }
 
-/// Who has something in the index of this tree, which a commit of all that is staged would take
-/// along: whoever holds what is staged, and for a subagent its siblings that have uncommitted work.
-pub(super) fn with_staged(
-    workspace: &mut Workspace,
-    actor: &Actor,
-) -> Result<Vec<String>, Failure> {
-    let mut names = siblings(workspace, actor)?;
-    if workspace.place.git.is_some() {
-        let staged = Git::in_tree(&workspace.place.root)?.staged(None)?;
-        let staged: Vec<Resource> =
-            staged.iter().filter_map(|path| Resource::literal(path).ok()).collect();
-        let is_staged = |held: &Resource| staged.iter().any(|path| path.overlaps(held));
-        let held = held_here(workspace)?.into_iter().map(|one| one.claim.hold);
-        let theirs = held.filter(|hold| !is_the_actors(actor, &hold.holder));
-        let staged = theirs.filter(|hold| hold.resources.iter().any(is_staged));
-        names.extend(staged.map(|hold| name_of(&hold.holder)));
+/// Who shares the index of this tree: the other live sessions, and for a subagent its siblings that
+/// have uncommitted work.
+pub(super) fn others(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>, Failure> {
+    let mut names = sessions_here(workspace, actor)?;
+    if actor.agent.is_some() && workspace.place.git.is_some() {
+        let mut held = held_here(workspace)?;
+        held.retain(|one| is_of_own_subagent(actor, &one.claim.hold.holder) && !one.is_gone());
+        let dirty = dirty(workspace, &held)?;
+        names.extend(dirty.iter().map(|(one, _)| name_of(&one.claim.hold.holder)));
+        names.sort_unstable();
+        names.dedup();
     }
-    names.sort_unstable();
-    names.dedup();
     Ok(names)
-}
-
-/// The siblings of a subagent that have uncommitted work: git's own door knows no subagents.
-fn siblings(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>, Failure> {
-    if actor.agent.is_none() || workspace.place.git.is_none() {
-        return Ok(Vec::new());
-    }
-    let mut held = held_here(workspace)?;
-    held.retain(|one| is_of_own_subagent(actor, &one.claim.hold.holder) && !one.is_gone());
-    let dirty = dirty(workspace, &held)?;
-    Ok(dirty.iter().map(|(one, _)| name_of(&one.claim.hold.holder)).collect())
 }
 
 /// The subagents beside the actor that hold some of what a commit names. What git alone reads, and
@@ -104,9 +86,7 @@ pub(super) fn siblings_with(
     };
     let files: Option<Vec<Vec<Resource>>> = named.iter().map(meant).collect();
     let Some(files) = files.filter(|_| !named.is_empty()) else {
-        let mut names = sessions_here(workspace, actor)?;
-        names.extend(siblings(workspace, actor)?);
-        return Ok(names);
+        return others(workspace, actor);
     };
     let named = |held: &Resource| files.iter().flatten().any(|file| file.overlaps(held));
     let mut held = held_here(workspace)?;

@@ -5,7 +5,7 @@
 //! the files.
 
 use super::super::git::{self, Call};
-use super::super::outcome::{Argument, Command, Place};
+use super::super::outcome::{Argument, Command, Deeds, Place};
 use super::{Verb, is_turned};
 
 /// Does one of these paths name everything, or may it?
@@ -66,6 +66,49 @@ pub(super) fn named(verb: Verb, command: &Command) -> Vec<Place> {
     let folders: Vec<Option<Place>> = named.map(|path| folder(&call, path)).collect();
     // One of them is the whole tree.
     folders.into_iter().collect::<Option<Vec<Place>>>().unwrap_or_default()
+}
+
+/// What a line puts into the index before it commits that, by the names of files; nothing where its
+/// words do not tell.
+pub fn staged(deeds: &Deeds) -> Option<Vec<Place>> {
+    const NEITHER: [&str; 8] =
+        ["status", "diff", "log", "show", "push", "fetch", "rev-parse", "ls-files"];
+    // These take more than what is staged, or another's commit.
+    const MORE: [&str; 10] = [
+        "-a",
+        "--all",
+        "-i",
+        "--include",
+        "-p",
+        "--patch",
+        "--interactive",
+        "--amend",
+        "--pathspec-from-file",
+        "--fixup",
+    ];
+    if deeds.unparsed.is_some() {
+        return None;
+    }
+    let mut places = Vec::new();
+    for command in deeds.commands.iter().filter(|command| command.name() == "git") {
+        let call = git::read(command).filter(|_| !is_turned(command))?;
+        let options = call.options();
+        match call.verb {
+            "commit" if !options.has(&MORE) => {}
+            "add" | "stage" if call.arguments.iter().all(is_plain_file) => {
+                places.extend(options.operands.iter().map(|path| call.folder.join(path)));
+            }
+            verb if NEITHER.contains(&verb) => {}
+            _ => return None,
+        }
+    }
+    Some(places)
+}
+
+/// A name that stands for itself: no option, no pattern, nothing that git reads in its own way.
+fn is_plain_file(path: &Argument) -> bool {
+    let plain = |text: &str| !text.starts_with(['-', ':']) && !text.contains(['*', '?', '[']);
+    path.text().is_some_and(|text| text == "--" || plain(text)) && !is_all(path)
 }
 
 /// The folder that a path names; none where git takes it from the root of the tree.
