@@ -404,22 +404,9 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
             "it would take what {others} changed or staged along. Commit exactly your files: baton \
              commit -m \"…\" FILE…"
         ),
-        Verb::PlainCommit | Verb::NamedCommit => match on_target {
-            Some(branch) => target_sentence(branch),
-            None if stopped.danger.verb == Verb::NamedCommit => format!(
-                "{others} {work} on some of what it names, and is not done. Leave that to it, and \
-                 commit exactly your files: baton commit -m \"…\" FILE…"
-            ),
-            None if !stopped.taken.is_empty() => format!(
-                "it would take {} along, which you do not hold. Commit exactly your files: baton \
-                 commit -m \"…\" FILE…",
-                taken_along(&stopped.taken)
-            ),
-            None => format!(
-                "{others} {work} in {tree} with the same index, and it may take what was staged \
-                 there. Commit exactly your files: baton commit -m \"…\" FILE…"
-            ),
-        },
+        Verb::PlainCommit | Verb::NamedCommit => {
+            commit_sentence(stopped, on_target, &format!("{others} {work}"), &tree)
+        }
         Verb::RemovesTree => format!(
             "{others} {work} in {tree}, and it would be gone. Leave it to them; a tree that nobody \
              works in any more is removed with baton worktree remove, which saves what is in it."
@@ -451,6 +438,31 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                 .to_owned()
         }
         Verb::Push => "others may be at risk.".to_owned(),
+    }
+}
+
+/// Why a plain commit may not be made.
+fn commit_sentence(
+    stopped: &Stopped,
+    on_target: Option<&str>,
+    others_work: &str,
+    tree: &str,
+) -> String {
+    match on_target {
+        Some(branch) => target_sentence(branch),
+        None if stopped.danger.verb == Verb::NamedCommit => format!(
+            "{others_work} on some of what it names, and is not done. Leave that to it, and \
+                 commit exactly your files: baton commit -m \"…\" FILE…"
+        ),
+        None if !stopped.taken.is_empty() => format!(
+            "it would take {} along, which you do not hold. Commit exactly your files: baton \
+                 commit -m \"…\" FILE…",
+            taken_along(&stopped.taken)
+        ),
+        None => format!(
+            "{others_work} in {tree} with the same index, and it may take what was staged \
+                 there. Commit exactly your files: baton commit -m \"…\" FILE…"
+        ),
     }
 }
 
