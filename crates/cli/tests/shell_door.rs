@@ -320,7 +320,7 @@ fn a_commit_of_ones_own_files_is_nobodys_danger() {
     let (ann, ben) = (claude(&scratch, "a"), claude(&scratch, "b"));
     assert_eq!(denied(&ann.write("mine.txt", "x\n")), None);
     scratch.write("mine.txt", "x\n");
-    let lines = ["git add mine.txt && git commit -m x", "git commit -m x", "git commit --amend"];
+    let lines = ["git add mine.txt && git commit -m x", "git commit -m x", "git commit -m x -q"];
     // One that only looks on, and one that has work of its own here.
     ben.shell("before", "ls");
     each_passes(&ann, &lines);

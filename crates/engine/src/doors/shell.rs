@@ -41,11 +41,11 @@ pub const GIT_TREE: &str = "@git/tree";
 /// whole tree.
 const WEIGHED_MAX: usize = 50;
 
-/// Programs that change nothing and may take long all the same.
+/// Programs that change nothing and wait for something all the same. What only reads is quick, and
+/// not worth a write to the store before each.
 const WAITS: &[&str] = &[
     "sleep",
     "wait",
-    "read",
     "tail",
     "watch",
     "curl",
@@ -55,10 +55,6 @@ const WAITS: &[&str] = &[
     "ssh",
     "gh",
     "glab",
-    "find",
-    "grep",
-    "rg",
-    "du",
     "inotifywait",
 ];
 
