@@ -442,7 +442,14 @@ fn a_line_of_ones_own_does_no_harm_when_baton_is_gone() {
     let scratch = Scratch::repository();
     let program = scratch.path("its place/baton");
     std::fs::create_dir(program.parent().unwrap()).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_baton"), &program).unwrap();
+    // By another process: a file that this one wrote may be open in a child of another test, and a
+    // program that is open for writing cannot be started.
+    let copied = std::process::Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_baton"))
+        .arg(&program)
+        .status()
+        .unwrap();
+    assert!(copied.success());
     let mut init = std::process::Command::new(&program);
     scratch.clean(&mut init);
     init.current_dir(scratch.root());
