@@ -158,7 +158,20 @@ fn a_new_tree_has_the_task_the_ports_and_the_name() {
     assert!(said.err.trim_end().lines().last().unwrap().starts_with("next: "), "{said:?}");
     assert!(Path::new(&tree).exists());
     let task = scratch.baton(&["task", "show", "t1", "--json"]).ok().json();
-    assert!(task.to_string().contains("checkpoint"), "{task}");
+    assert_eq!(task["checkpoints"].as_array().unwrap().len(), 1, "once, at its end: {task}");
+}
+
+#[test]
+fn what_its_own_tree_has_and_nobody_claimed_is_told_too() {
+    let scratch = Scratch::workspace();
+    client(&scratch, "aider", "echo new > loose.txt; mkdir -p sub; echo x > sub/more.txt");
+    let said = start(&scratch, &["aider", "--tree", "new"]);
+    let left = "left: loose.txt, sub/more.txt, changed and in no commit, claimed by nobody";
+    assert!(said.err.contains(left), "{said:?}");
+    let last = said.err.trim_end().lines().last().unwrap();
+    assert!(last.starts_with("next: git -C ") && last.ends_with(" status"), "{said:?}");
+    let here = start(&scratch, &["aider", "--tree", "here"]);
+    assert!(!here.err.contains("loose.txt"), "it may be anybody's here: {here:?}");
 }
 
 #[test]

@@ -485,6 +485,25 @@ fn the_end_of_a_session_saves_what_it_worked_on() {
 }
 
 #[test]
+fn a_checkpoint_that_tells_nothing_more_is_not_another() {
+    let mut world = started();
+    let mut saves = |note: Option<&str>, changed: &[&str]| {
+        let note = note.map(str::to_owned);
+        let request = checkpoint::Request { task: None, note, token: None };
+        let mut context = world.context(Some("ann"));
+        context.observed.work = BTreeMap::from([(TaskId::numbered(1), work(&["c1"], changed))]);
+        let saved =
+            world.decide(context, |view, context| checkpoint::save(view, &request, context));
+        (saved.unwrap().saved.len(), world.dossier("t1").checkpoints.len())
+    };
+    assert_eq!(saves(None, &["src/a"]), (1, 1));
+    assert_eq!(saves(None, &["src/a"]), (1, 1), "the same is told of the last");
+    assert_eq!(saves(None, &["src/a", "src/b"]), (1, 2), "another change");
+    assert_eq!(saves(Some("so far"), &["src/a", "src/b"]), (1, 3), "words are always new");
+    assert_eq!(saves(None, &["src/a", "src/b"]), (1, 3), "and stay the last");
+}
+
+#[test]
 fn an_offer_is_to_somebody_or_to_many() {
     let mut world = started();
     let offered = world.offers("ann", &offering("t1", None), None).unwrap();

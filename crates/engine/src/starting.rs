@@ -88,6 +88,8 @@ pub struct Begun {
     /// The folder the client is to run in.
     pub folder: PathBuf,
     pub made: Option<Made>,
+    /// What a tree that was made for it had from the first: uncommitted settings, files of setup.
+    came_with: Vec<Resource>,
     /// What it took over, when it goes on with somebody's work.
     pub received: Option<Box<Received>>,
     pub environment: Vec<(String, String)>,
@@ -103,6 +105,9 @@ pub struct Leftovers {
     pub released: Vec<Resource>,
     /// Held, changed and in no commit.
     pub dirty: Vec<Resource>,
+    /// Changed in the tree that was made for it, held by nobody and in no commit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unclaimed: Vec<Resource>,
     /// Active, and neither reported nor offered to anybody.
     pub tasks: Vec<ListedTask>,
     /// What is left waits so long for its return.
@@ -242,10 +247,9 @@ pub fn begin_with_handoff(
     match handing::accept(&mut there, &actor, accept, None) {
         Ok(received) => {
             let task = received.accepted.task.to_string();
-            let environment = environment(&there.place, Some(&task));
-            let received = Some(Box::new(received));
-            let (workspace, made) = (there, None);
-            Ok(Begun { workspace, actor, credentials, folder, made, received, environment })
+            let (task, made) = (Some(task), None);
+            let begun = There { workspace: there, actor, task }.begun(credentials, folder, made);
+            Ok(Begun { received: Some(Box::new(received)), ..begun })
         }
         Err(failure) => Err(undone(there, &actor, None, None, failure)),
     }
@@ -323,7 +327,11 @@ impl There {
     fn begun(self, credentials: Credentials, folder: PathBuf, made: Option<Made>) -> Begun {
         let Self { workspace, actor, task } = self;
         let environment = environment(&workspace.place, task.as_deref());
-        Begun { workspace, actor, credentials, folder, made, received: None, environment }
+        let looked = made.as_ref().map(|_| stop::changed(&workspace, &[String::new()]));
+        // Without a look everything is told at the end, which is rather too much than too little.
+        let came_with = looked.and_then(Result::ok).unwrap_or_default();
+        let received = None;
+        Begun { workspace, actor, credentials, folder, made, came_with, received, environment }
     }
 }
 
@@ -410,7 +418,7 @@ fn variable(line: &str) -> Option<(String, String)> {
 
 /// The client has ended: saves what is known, lets go of what is done with, and says what is left.
 pub fn finish(begun: &mut Begun, exit_code: u8) -> Result<Leftovers, Failure> {
-    let Begun { workspace, actor, credentials, made, .. } = begun;
+    let Begun { workspace, actor, credentials, made, came_with, .. } = begun;
     let mut left = Leftovers {
         session: credentials.session.to_string(),
         name: credentials.name.clone(),
@@ -425,6 +433,10 @@ pub fn finish(begun: &mut Begun, exit_code: u8) -> Result<Leftovers, Failure> {
     }
     let found = stop::look(workspace, actor)?;
     (left.dirty, left.tasks) = (found.dirty, found.tasks);
+    if left.tree.is_some() {
+        left.unclaimed = stop::changed(workspace, &[String::new()])?;
+        left.unclaimed.retain(|path| !(left.dirty.contains(path) || came_with.contains(path)));
+    }
     left.released = release_clean(workspace, actor, &left)?;
     let waits = !(left.dirty.is_empty() && left.tasks.is_empty());
     let wanted = api::SessionEnd { grace: waits.then_some(GRACE), ..api::SessionEnd::default() };

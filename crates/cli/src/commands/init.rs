@@ -268,6 +268,9 @@ fn propose(plan: &Plan, wires: &wiring::Wires, wanted: &Init) -> Result<(), Prob
             let run: Vec<String> = check.run.iter().map(|word| shown(word)).collect();
             remark(&format!("Before a branch lands, Baton would run: {}", run.join(" ")));
         }
+        if !plan.checks.is_empty() {
+            remark("Yes allows that too. Any other command needs baton trust first.");
+        }
     }
     wires.show(colour);
     let question = match (new, wires.plan.changes()) {
@@ -277,7 +280,8 @@ fn propose(plan: &Plan, wires: &wiring::Wires, wanted: &Init) -> Result<(), Prob
     };
     match desk::ask(question) {
         true => Ok(()),
-        false => Err(wiring::declined("write a baton.toml of your own, then baton init")),
+        false if new => Err(wiring::declined("write a baton.toml of your own, then baton init")),
+        false => Err(wiring::declined("baton init --agents LIST wires those you name; or none")),
     }
 }
 

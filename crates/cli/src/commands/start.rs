@@ -283,9 +283,13 @@ fn left_words(left: &Leftovers, elsewhere: Option<&str>, colour: bool) -> String
     }
     text.push('\n');
     let mut next = Vec::new();
-    if !left.dirty.is_empty() {
-        let what = render::resources(&left.dirty);
-        let _ = writeln!(text, "  left: {what}, changed and in no commit");
+    for (what, how) in [(&left.dirty, ""), (&left.unclaimed, ", claimed by nobody")] {
+        if !what.is_empty() {
+            let what = render::resources(what);
+            let _ = writeln!(text, "  left: {what}, changed and in no commit{how}");
+        }
+    }
+    if !(left.dirty.is_empty() && left.unclaimed.is_empty()) {
         next.push(match left.tree.as_deref().or(elsewhere) {
             Some(tree) => format!("git -C {} status", word(tree)),
             None => "git status".to_owned(),

@@ -80,8 +80,8 @@ pub fn save(
     let mut events = Vec::new();
     let mut saved = Vec::new();
     for task in &tasks {
-        let checkpoint = of(view, task, &own, request.note.clone(), context)?;
-        let Some(checkpoint) = checkpoint else { continue };
+        let found = of(view, task, &own, request.note.clone(), context)?;
+        let Some(Found { checkpoint, is_new }) = found else { continue };
         saved.push(SavedTask {
             task: task.task.clone(),
             title: task.title.clone(),
@@ -90,7 +90,9 @@ pub fn save(
             commit: checkpoint.known.work.commit.clone(),
             changed: checkpoint.known.work.changed.clone(),
         });
-        events.push(Event::TaskCheckpointed { task: task.task.clone(), checkpoint });
+        if is_new {
+            events.push(Event::TaskCheckpointed { task: task.task.clone(), checkpoint });
+        }
     }
     events.extend(caller.activity(context, &[]));
     Ok((events, Saved { saved, notices: caller.notices }))
@@ -112,20 +114,29 @@ pub(crate) fn at_end(
         if !context.observed.work.contains_key(&task.task) {
             continue;
         }
-        if let Some(checkpoint) = of(view, task, own, None, context)? {
+        let found = of(view, task, own, None, context)?;
+        if let Some(Found { checkpoint, is_new: true }) = found {
             events.push(Event::TaskCheckpointed { task: task.task.clone(), checkpoint });
         }
     }
     Ok(events)
 }
 
+/// The last that there is, or is to be.
+struct Found {
+    checkpoint: Checkpoint,
+    is_new: bool,
+}
+
+/// One that tells nothing more than the last is not another: a few are kept, and several hooks see
+/// the same end.
 fn of(
     view: &dyn View,
     task: &Task,
     own: &[Claim],
     note: Option<String>,
     context: &Context,
-) -> Result<Option<Checkpoint>, Refusal> {
+) -> Result<Option<Found>, Refusal> {
     let Some(owner) = task.owner() else {
         return Ok(None);
     };
@@ -135,6 +146,13 @@ fn of(
     // Saving is never refused for how claims lie.
     let (claims, _) = part(view, task, changed.unwrap_or_default(), own, context)?;
     let known = known(view, task, owner, &dossier, &claims, context)?;
-    let (at, by, attempt) = (context.now, owner.holder(), owner.attempt);
-    Ok(Some(Checkpoint { at, by, attempt, note, known }))
+    let (by, attempt) = (owner.holder(), owner.attempt);
+    let tells_nothing_more = |last: &&Checkpoint| {
+        note.is_none() && last.by == by && last.attempt == attempt && last.known == known
+    };
+    let last = dossier.checkpoints.last().filter(tells_nothing_more).cloned();
+    let is_new = last.is_none();
+    let now = context.now;
+    let checkpoint = last.unwrap_or(Checkpoint { at: now, by, attempt, note, known });
+    Ok(Some(Found { checkpoint, is_new }))
 }

@@ -141,13 +141,18 @@ fn dirty(
     if paths.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let status = Git::in_tree(&workspace.place.root)?.status(&paths)?;
-    let changed = status.paths().into_iter().filter_map(|path| Resource::literal(path).ok());
+    let changed = changed(workspace, &paths)?;
     let alone = |path: &Resource| {
         let own = held.iter().filter(|claim| claim.mode == Mode::Exclusive);
         own.flat_map(|claim| &claim.resources).any(|held| held.overlaps(path))
     };
-    Ok(changed.partition(alone))
+    Ok(changed.into_iter().partition(alone))
+}
+
+/// What is changed in this tree at or below these paths, and in no commit.
+pub(crate) fn changed(workspace: &Workspace, paths: &[String]) -> Result<Vec<Resource>, Failure> {
+    let status = Git::in_tree(&workspace.place.root)?.status(paths)?;
+    Ok(status.paths().into_iter().filter_map(|path| Resource::literal(path).ok()).collect())
 }
 
 fn not_passed(

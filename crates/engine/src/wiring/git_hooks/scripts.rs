@@ -11,6 +11,9 @@ use std::path::Path;
 use super::super::command::quoted;
 use super::super::text;
 
+/// What a branch that goes away moves to; longer in repositories of SHA-256.
+const ZERO: &str = "0000000000000000000000000000000000000000";
+
 /// Whose a script in Baton's folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
@@ -67,12 +70,15 @@ pub(super) fn script(program: &str, theirs: &str, name: &str) -> String {
             "{head}{find}{keep}if [ -n \"$baton\" ]; then\n  printf %s \"$input\" | \"$baton\" \
              git-hook {name} \"$@\"\n  [ $? -eq 1 ] && exit 1\nelse\n  {gone}\nfi\n{pass_input}"
         ),
-        // Git calls it several times a command; only branches that are about to move matter.
+        // Git calls it several times a command; only branches that are about to move matter. Git's
+        // gc lets each branch go by itself, so that is seen without another process.
         "reference-transaction" => format!(
-            "{head}[ \"$1\" = prepared ] || {{\n{pass}}}\n{keep}case $input in\n*' \
-             refs/heads/'*)\n{find}  if [ -n \"$baton\" ]; then\n    printf %s \"$input\" | \
-             \"$baton\" git-hook {name} \"$@\"\n    [ $? -eq 1 ] && exit 1\n  fi\n  \
-             ;;\nesac\n{pass_input}"
+            "{head}[ \"$1\" = prepared ] || {{\n{pass}}}\nnewline='\n'\nIFS= read -r first; \
+             input=$first$newline\nif IFS= read -r second; then\n  rest=$(cat; echo .); \
+             input=$input$second$newline${{rest%.}}\nfi\ncase $second:$input in\n:*' \
+             {ZERO}'*' refs/heads/'*) ;;\n*' refs/heads/'*)\n{find}  if [ -n \"$baton\" ]; \
+             then\n    printf %s \"$input\" | \"$baton\" git-hook {name} \"$@\"\n    [ $? -eq 1 \
+             ] && exit 1\n  fi\n  ;;\nesac\n{pass_input}"
         ),
         _ => format!("{head}{pass}"),
     };
