@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use baton_core::check::{Because, Finding};
 use baton_core::context::Actor;
-use baton_engine::doors::{self, git, git::Staged};
+use baton_engine::doors::{self, git, git::Staged, git::TooMany};
 use baton_engine::failure::Failure;
 use baton_engine::git::RefMove;
 use baton_engine::place;
@@ -124,10 +124,12 @@ fn judge(
 }
 
 fn answer(staged: &Staged) -> ExitCode {
-    if let Some(count) = staged.unjudged {
-        remark(&format!(
-            "baton: {count} files are too many to be judged here; the landing does it"
-        ));
+    if let Some(unjudged) = staged.unjudged {
+        let what = match unjudged {
+            TooMany::Files(count) => format!("{count} files"),
+            TooMany::Commits(count) => format!("more than {count} new commits"),
+        };
+        remark(&format!("baton: {what} are too many to be judged here; the landing does it"));
     }
     if let Some(refused) = &staged.role {
         remark(&format!("baton: refused: {}", role_sentence(refused)));

@@ -34,9 +34,16 @@ pub struct Staged {
     pub denied: Vec<Finding>,
     pub warned: Vec<Finding>,
     /// Too much to be judged.
-    pub unjudged: Option<usize>,
+    pub unjudged: Option<TooMany>,
     /// The role of whoever acts does not do this at all.
     pub role: Option<Box<roles::Refused>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooMany {
+    Files(usize),
+    /// More than were counted.
+    Commits(usize),
 }
 
 impl Staged {
@@ -104,7 +111,8 @@ fn judge_moved(
     let git = Git::in_tree(root)?;
     let commits = git.unknown_commits(moves, COMMITS_MAX + 1)?;
     if commits.len() > COMMITS_MAX {
-        return Ok(Staged { unjudged: Some(commits.len()), ..Staged::default() });
+        let unjudged = Some(TooMany::Commits(COMMITS_MAX));
+        return Ok(Staged { unjudged, ..Staged::default() });
     }
     if commits.is_empty() {
         return Ok(Staged::default());
@@ -140,7 +148,8 @@ fn judged(
     judge: impl FnOnce(&mut Workspace, &[Resource]) -> Result<Checked, Failure>,
 ) -> Result<Staged, Failure> {
     if paths.len() > PATHS_MAX {
-        return Ok(Staged { unjudged: Some(paths.len()), ..Staged::default() });
+        let unjudged = Some(TooMany::Files(paths.len()));
+        return Ok(Staged { unjudged, ..Staged::default() });
     }
     let mut staged = Staged::default();
     let mut wanted = Vec::with_capacity(paths.len());
