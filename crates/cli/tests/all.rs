@@ -97,6 +97,8 @@ mod sandbox_bounds;
 #[cfg(test)]
 mod sandbox_calls;
 #[cfg(test)]
+mod sandbox_escapes;
+#[cfg(test)]
 mod sandbox_mcp;
 #[cfg(test)]
 mod sandbox_parts;

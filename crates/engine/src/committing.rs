@@ -32,6 +32,7 @@ use crate::landing;
 use crate::place::GitDirs;
 use crate::place::head::Head;
 use crate::place::test_hooks;
+use crate::sandbox;
 use crate::workspace::{Retry, Workspace};
 
 use diverting::Spot;
@@ -154,7 +155,7 @@ fn commit_once(
 
 /// Finishes or undoes what a process that died had begun. True when there was anything.
 pub fn mend(workspace: &mut Workspace, dirs: &GitDirs) -> Result<bool, Failure> {
-    let turn = Turn::take(&dirs.git_dir)?;
+    let turn = Turn::take(&workspace.place.store, &dirs.git_dir)?;
     repair::run(workspace, &turn)
 }
 
@@ -225,7 +226,7 @@ impl Job<'_> {
         if message::tidied(&outcome.message).is_empty() {
             return Err(refuse(Refused::NoMessage));
         }
-        let turn = Turn::take(&dirs.git_dir)?;
+        let turn = Turn::take(&self.workspace.place.store, &dirs.git_dir)?;
         repair::run(self.workspace, &turn)?;
         let Some(reply) = self.finish(&turn, dirs, candidate, &request, outcome, retry)? else {
             return Ok(None);
@@ -417,11 +418,13 @@ impl Job<'_> {
 
     /// What HEAD stands for and names. Git is asked only where files do not tell.
     fn stand(&self) -> Result<(Option<String>, Option<Oid>), Failure> {
-        match self.workspace.place.stand() {
-            (branch, Head::Nothing) => Ok((branch, None)),
-            (branch, Head::Commit(oid)) => Ok((branch, Oid::parse(&oid))),
-            (_, Head::AskGit) => Ok((self.git.head_branch()?, self.git.head()?)),
-        }
+        let (branch, head) = match self.workspace.place.stand() {
+            (branch, Head::Nothing) => (branch, None),
+            (branch, Head::Commit(oid)) => (branch, Oid::parse(&oid)),
+            (_, Head::AskGit) => (self.git.head_branch()?, self.git.head()?),
+        };
+        sandbox::must_be_on(branch.as_deref())?;
+        Ok((branch, head))
     }
 
     /// Is the candidate still upon what HEAD names? When others committed other paths meanwhile,

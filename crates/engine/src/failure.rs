@@ -99,6 +99,7 @@ impl Failure {
                 | export::Error::NoRepository
                 | export::Error::TooLarge,
             ) => Class::Refused,
+            Self::Sandbox(error) if error.is_refusal() => Class::Refused,
             Self::Store(_)
             | Self::Place(_)
             | Self::Git(_)

@@ -23,8 +23,10 @@ use crate::place::Place;
 use crate::policy;
 use crate::workspace::Workspace;
 
+mod bounds;
 mod broker;
 pub mod caller;
+mod family;
 mod folders;
 mod guard;
 #[cfg(target_os = "linux")]
@@ -45,6 +47,8 @@ mod kernel {
 }
 pub(crate) mod private;
 
+pub use bounds::bound_root;
+pub(crate) use bounds::{bound_role, git_in, must_be_bound_to, must_be_on};
 pub use broker::{Judge, Permit, Said};
 
 /// The hidden verb of the copy that confines itself and becomes the command.
@@ -65,45 +69,6 @@ const HELD_VARIABLE: &str = "BATON_HELD";
 const PLACE_VARIABLE: &str = "BATON_BOUND_PLACE";
 /// What only calls of the broker have, and nothing that they start.
 pub(crate) const OF_CALLS: [&str; 3] = [BOUND_VARIABLE, HELD_VARIABLE, PLACE_VARIABLE];
-
-/// Where a call acts. Who is inside chooses its folder and its words, and may have a workspace of
-/// its own making somewhere: with a policy, trusted commands and a store as it likes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Bounds {
-    root: PathBuf,
-    store: PathBuf,
-    git: Option<(PathBuf, PathBuf)>,
-}
-
-impl Bounds {
-    fn of(place: &Place) -> Self {
-        let git = place.git.as_ref().map(|git| (git.git_dir.clone(), git.common_dir.clone()));
-        Self { root: place.root.clone(), store: place.store.clone(), git }
-    }
-
-    /// What cannot be read is nowhere.
-    fn given() -> Option<Self> {
-        let text = std::env::var(PLACE_VARIABLE).ok()?;
-        let nowhere = Self { root: PathBuf::new(), store: PathBuf::new(), git: None };
-        Some(serde_json::from_str(&text).unwrap_or(nowhere))
-    }
-}
-
-/// The tree that this process acts in, where it is a call from inside a sandbox.
-#[must_use]
-pub fn bound_root() -> Option<PathBuf> {
-    Bounds::given().map(|bounds| bounds.root)
-}
-
-/// A call from inside a sandbox acts in the tree of the sandbox, and in no other.
-pub(crate) fn must_be_bound_to(place: &Place) -> Result<(), Error> {
-    match Bounds::given() {
-        Some(bounds) if bounds != Bounds::of(place) => {
-            Err(Error::Elsewhere { root: place.root.clone() })
-        }
-        _ => Ok(()),
-    }
-}
 
 /// Whether this process is a call from inside a sandbox.
 #[must_use]
@@ -126,7 +91,14 @@ pub(crate) fn held<Word: AsRef<OsStr>>(words: &[Word]) -> Option<Command> {
     for name in OF_CALLS {
         command.env_remove(name);
     }
+    let credential = std::env::var("BATON_SESSION").unwrap_or_default();
+    command.env("BATON_SESSION", public_half(&credential));
     Some(command)
+}
+
+/// Enough to know who one is, never enough to act as it elsewhere.
+fn public_half(credential: &str) -> &str {
+    credential.split('.').next().unwrap_or_default()
 }
 
 fn held_spec() -> Option<String> {
@@ -134,6 +106,7 @@ fn held_spec() -> Option<String> {
     // What cannot be read holds everything.
     let spec = serde_json::from_str(&text).unwrap_or(Spec {
         writable: Vec::new(),
+        temporary: std::env::temp_dir(),
         net: Net::None,
         best_effort: false,
         runner: 0,
@@ -176,6 +149,19 @@ pub enum Error {
     BrokerGone,
     #[error("{} is not the tree of this sandbox", .root.display())]
     Elsewhere { root: PathBuf },
+    #[error("this sandbox began on {}, and the tree is on {now} now", began_on(.began.as_deref()))]
+    OtherBranch { began: Option<String>, now: String },
+}
+
+impl Error {
+    /// Whether it is a "no" to a call, and not that something could not be done.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Elsewhere { .. } | Self::OtherBranch { .. })
+    }
+}
+
+fn began_on(branch: Option<&str>) -> &str {
+    branch.unwrap_or("no branch")
 }
 
 impl From<Error> for Failure {
@@ -259,6 +245,8 @@ pub fn besides(place: &Place, folders: &[PathBuf]) -> Vec<PathBuf> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     writable: Vec<PathBuf>,
+    /// Its TMPDIR.
+    temporary: PathBuf,
     net: Net,
     best_effort: bool,
     /// Our own process: when it ends, so does the command.
@@ -278,9 +266,11 @@ pub struct Wanted<'a> {
 
 /// A sandbox that is ready for its command.
 pub struct Sandbox {
-    private: private::Private,
+    /// Goes with it.
+    _private: private::Private,
     broker: broker::Broker,
     guard: Arc<guard::Guard>,
+    family: Arc<family::Family>,
     limits: Limits,
     spec: Spec,
     session: String,
@@ -305,27 +295,32 @@ impl Sandbox {
             return Err(Error::NotLinux.into());
         }
         let place = &workspace.place;
+        let bounds = bounds::Bounds::of(place, &wanted)?;
         let private = private::Private::make()?;
         let mut writable = wanted.limits.writable.clone();
         writable.push(private.temporary());
         let guard = Arc::new(guard::Guard::of(place));
+        let family = Arc::new(family::Family::begin());
         let runner = std::process::id();
-        let spec = Spec { writable, net: wanted.net, best_effort: wanted.best_effort, runner };
+        let (temporary, net, best_effort) = (private.temporary(), wanted.net, wanted.best_effort);
+        let spec = Spec { writable, temporary, net, best_effort, runner };
         let bound = broker::Bound {
             held: spec.clone(),
             credential: wanted.credential.to_owned(),
             root: place.root.clone(),
-            repository: folders::whole_repository(place, &private.temporary()),
-            temporary: private.temporary(),
+            repository: folders::whole_repository(place, [private.temporary(), private.of_calls()]),
+            temporary: private.of_calls(),
             best_effort: wanted.best_effort,
             guard: Arc::clone(&guard),
+            family: Arc::clone(&family),
             judge: wanted.judge,
-            place: serde_json::to_string(&Bounds::of(place))
+            place: serde_json::to_string(&bounds)
                 .map_err(|_| Error::NotText { path: place.root.clone() })?,
         };
         let broker = broker::Broker::open(&private.socket(), bound)?;
-        let session = wanted.credential.split('.').next().unwrap_or_default().to_owned();
-        Ok(Self { private, broker, guard, limits: wanted.limits, spec, session })
+        let session = public_half(wanted.credential).to_owned();
+        let _private = private;
+        Ok(Self { _private, broker, guard, family, limits: wanted.limits, spec, session })
     }
 
     /// The command, through a copy of ourselves that confines itself and then becomes it.
@@ -338,8 +333,7 @@ impl Sandbox {
         for name in ["BATON_PERSON_TOKEN_FILE", "BATON_AGENT", BOUND_VARIABLE, LINE_VARIABLE] {
             command.env_remove(name);
         }
-        command.env("TMPDIR", self.private.temporary()).env(BROKER_VARIABLE, self.broker.address());
-        // Its public half: enough to know who one is, never enough to act as it elsewhere.
+        command.env(BROKER_VARIABLE, self.broker.address());
         command.env("BATON_SESSION", &self.session);
         if let Some(folder) = &self.limits.scratch {
             command.env("BATON_SCRATCH", folder);
@@ -347,10 +341,15 @@ impl Sandbox {
         Ok(command)
     }
 
-    /// The command has ended: nobody is served any more. Answers which files of the tree's git
-    /// folder it had changed and were put back.
+    pub fn start(&self, command: &mut Command) -> std::io::Result<Child> {
+        self.family.start(command)
+    }
+
+    /// The command has ended: nobody is served any more, and whatever it left running ends too.
+    /// Answers which files of the tree's git folder it had changed and were put back.
     pub fn close(self) -> Vec<PathBuf> {
         self.broker.close();
+        self.family.end();
         self.guard.hold();
         // One that has something in it stays.
         for folder in &self.limits.made {
@@ -375,8 +374,10 @@ pub fn confine(spec: &str) -> Result<(Spec, bool), Failure> {
 pub fn become_command(spec: &Spec, words: &[OsString]) -> (u8, Option<std::io::Error>) {
     // Kept until the process is another: so it stays open there.
     let line = caller::keep_line();
-    let said = line.as_ref().map(|(_, text)| (LINE_VARIABLE, text.as_str()));
-    crate::once::child::become_tied_with(spec.runner, Signal::TERM, words, said)
+    let said = line.as_ref().map(|(_, text)| (LINE_VARIABLE, OsStr::new(text)));
+    let variables: Vec<(&str, &OsStr)> =
+        said.into_iter().chain([("TMPDIR", spec.temporary.as_os_str())]).collect();
+    crate::once::child::become_tied_with(spec.runner, Signal::TERM, words, &variables)
 }
 
 /// A call for somebody inside: without the terminal, so that it is nobody's word but the

@@ -19,6 +19,7 @@ use baton_core::roles::writing::Writes;
 use baton_core::sessions::{BY_LIFE, GRACE, Session};
 use baton_core::task::Task;
 use baton_core::time::{Moment, Span};
+use baton_core::tree::Tree as Record;
 use baton_core::trees::Made;
 use baton_core::view::{Query, get, only, scan};
 use schemars::JsonSchema;
@@ -28,14 +29,14 @@ use crate::api::{self, handoffs};
 use crate::doors::stop;
 use crate::failure::Failure;
 use crate::handing::{self, Received};
-use crate::place::{GitDirs, Place};
+use crate::place::Place;
 use crate::policy;
 use crate::sessions::{self, Credentials, SeatState};
 use crate::sighting::files::tree_root;
 use crate::sighting::left_by;
 use crate::tasking;
 use crate::tasking::showing::ListedTask;
-use crate::trees::making::{self, ENVIRONMENT_FILE};
+use crate::trees::making;
 use crate::trees::{Door, removing};
 use crate::user_config;
 use crate::whoami::{self, Hints};
@@ -53,8 +54,6 @@ pub const VARIABLE: &str = "BATON_LAUNCHED";
 const CLAIMS_MAX: u32 = 10_000;
 /// Sessions that ended are looked through for one that waits.
 const SESSIONS_MAX: u32 = 10_000;
-/// Larger files of variables are not ours.
-const ENVIRONMENT_BYTES_MAX: u64 = 64 * 1024;
 
 /// Which tree the client works in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -325,8 +324,8 @@ struct There {
 
 impl There {
     fn begun(self, credentials: Credentials, folder: PathBuf, made: Option<Made>) -> Begun {
-        let Self { workspace, actor, task } = self;
-        let environment = environment(&workspace.place, task.as_deref());
+        let Self { mut workspace, actor, task } = self;
+        let environment = environment(&mut workspace, task.as_deref());
         let looked = made.as_ref().map(|_| stop::changed(&workspace, &[String::new()]));
         // Without a look everything is told at the end, which is rather too much than too little.
         let came_with = looked.and_then(Result::ok).unwrap_or_default();
@@ -390,30 +389,20 @@ fn undone(
     failure
 }
 
-/// What the tree's own file of variables says, and the task.
-fn environment(place: &Place, task: Option<&str>) -> Vec<(String, String)> {
-    let mut variables = place.git.as_ref().map_or_else(Vec::new, of_tree);
+/// What the tree is known by, and the task. Its file of variables lies where a sandbox writes: that
+/// is for shells, and nothing of it is believed here.
+fn environment(workspace: &mut Workspace, task: Option<&str>) -> Vec<(String, String)> {
+    let id = workspace.tree.clone();
+    let tree: Result<Option<Record>, Failure> =
+        workspace.look(&Actor::default(), Observed::default(), |view, _| Ok(get(view, &id.0)?));
+    let tree = tree.ok().flatten();
+    let mut variables = tree.as_ref().map_or_else(Vec::new, making::environment);
     // A tree that was made for a task may be another's to work in by now.
     variables.retain(|(name, _)| name != "BATON_TASK");
     if let Some(task) = task {
         variables.push(("BATON_TASK".to_owned(), task.to_owned()));
     }
     variables
-}
-
-fn of_tree(git: &GitDirs) -> Vec<(String, String)> {
-    let file = git.git_dir.join(ENVIRONMENT_FILE);
-    let small = std::fs::metadata(&file).is_ok_and(|file| file.len() <= ENVIRONMENT_BYTES_MAX);
-    let text =
-        if small { std::fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
-    text.lines().filter_map(variable).collect()
-}
-
-/// `export NAME='value'`, as the making of a tree writes it.
-fn variable(line: &str) -> Option<(String, String)> {
-    let (name, value) = line.strip_prefix("export ")?.split_once('=')?;
-    let value = value.strip_prefix('\'')?.strip_suffix('\'')?.replace("'\\''", "'");
-    Some((name.to_owned(), value))
 }
 
 /// The client has ended: saves what is known, lets go of what is done with, and says what is left.

@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::git::{self, Git, Oid, Replayed};
 use crate::interfaces;
 use crate::place::GitDirs;
+use crate::sandbox;
 use crate::workspace::Workspace;
 
 /// How many incoming commits are looked at one by one.
@@ -185,12 +186,13 @@ fn pull(
     tip: &Oid,
     ahead: u64,
 ) -> Result<Done, Failure> {
-    let turn = Turn::take(&dirs.git_dir)?;
+    let turn = Turn::take(&workspace.place.store, &dirs.git_dir)?;
     repair::run(workspace, &turn)?;
     if let Some(what) = looking::in_progress(dirs) {
         return Err(committing::refuse(commits::Refused::InProgress { what }));
     }
     let branch = git.head_branch()?.ok_or_else(|| refuse(Refused::NoBranchHere))?;
+    sandbox::must_be_on(Some(&branch))?;
     if let Some((branch, tree)) = looking::elsewhere(dirs, &branch) {
         return Err(committing::refuse(commits::Refused::CheckedOutTwice { branch, tree }));
     }

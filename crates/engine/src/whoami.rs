@@ -18,6 +18,7 @@ use baton_core::view::{Query, parse};
 use crate::doors::{callers, fitting, own_tree};
 use crate::failure::Failure;
 use crate::process::{self, Identity, Machine, agents};
+use crate::sandbox;
 use crate::workspace::{Workspace, secret_hash};
 
 /// What the caller says about itself.
@@ -89,6 +90,8 @@ pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure>
     if let (None, Some(session), Some(words)) = (&actor.agent, &actor.session, &hints.words) {
         actor.agent = callers::running(&workspace.place, session, words);
     }
+    // A sandbox may be of a narrower role than its session.
+    actor.role = actor.role.or_else(sandbox::bound_role);
     Ok(actor)
 }
 

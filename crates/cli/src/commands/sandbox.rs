@@ -88,6 +88,11 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
     let session = SessionId(own.credential().split('.').next().unwrap_or_default().to_owned());
     let limits = sandbox::limits_of(&mut desk.workspace, &wanted.role, &session);
     let mut limits = limits.inspect_err(|_| end(&mut desk, &own))?;
+    let mut opening = opening(&wanted.role, &limits, wanted.net);
+    if !allowed.is_empty() {
+        let also: Vec<String> = allowed.iter().map(|one| shown(&one.to_string_lossy())).collect();
+        opening.push_str(&format!("; also in {}, as far as it is not closed", also.join(", ")));
+    }
     limits.writable.extend(sandbox::besides(&desk.workspace.place, &allowed));
     let kept = Wanted {
         judge: Arc::new(permits::Role { name: wanted.role.clone(), may: limits.may }),
@@ -96,7 +101,6 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
         best_effort: wanted.best_effort,
         credential: own.credential(),
     };
-    let opening = opening(&wanted.role, &kept.limits, wanted.net);
     let outcome = Ready::prepare(&desk.workspace, kept).and_then(|ready| {
         remark(&opening);
         let mut command = ready.command(&wanted.command)?;
@@ -225,7 +229,7 @@ pub(crate) fn run_in_foreground(
     mut command: std::process::Command,
 ) -> Result<u8, Failure> {
     let mut signals = Foreground::watch()?;
-    let child = command.spawn();
+    let child = ready.start(&mut command);
     let code = child.map(|mut child| sandbox::attend(&mut child, &mut signals));
     let tampered = ready.close();
     for path in tampered {

@@ -7,6 +7,7 @@ use baton_engine::sandbox::Error;
 use serde_json::{Value, json};
 
 use crate::render::shown;
+use crate::words::word;
 
 /// The store cannot be written though its file could be: whoever asks is confined, and the way out
 /// is the broker's, or nobody's.
@@ -40,9 +41,19 @@ pub(super) fn of(error: &Error) -> (&'static str, String, String, Value) {
             "elsewhere",
             "work in the tree of the sandbox, and leave others to sessions outside".to_owned(),
         ),
+        Error::OtherBranch { began, .. } => (
+            "other_branch",
+            match began {
+                Some(branch) => format!("git switch {}, then again", word(branch)),
+                None => "leave it to a session outside".to_owned(),
+            },
+        ),
     };
     let message = match error {
         Error::Elsewhere { .. } => shown(&error.to_string()),
+        Error::OtherBranch { .. } => {
+            format!("{}: only the first is moved from inside", shown(&error.to_string()))
+        }
         // Whether it was asked before that is not known.
         Error::BrokerGone => error.to_string(),
         error => format!("{}; nothing was started", shown(&error.to_string())),

@@ -2,7 +2,9 @@
 //!
 //! Owns git's `index.lock`, the turn among Baton's own commits, and the intent. The lock is a hard
 //! link to a file of ours that is there before it: after a death at any point it can be told
-//! whether a lock that lies there is ours. Invariant: a lock that is not ours is never removed.
+//! whether a lock that lies there is ours. Invariants: a lock that is not ours is never removed;
+//! turn and intent lie beside the store, because a tree's own git folder is open to sandboxes, and
+//! a repair does what an intent says.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -27,8 +29,8 @@ const LOOKED_FOR_EVERY: Duration = Duration::from_millis(20);
 /// How much of a command line is shown.
 const COMMAND_CHARS_SHOWN: usize = 80;
 
-const TURN: &str = "baton-commit.lock";
-const INTENT: &str = "baton-commit.json";
+/// Beside the store, with what each tree is about to do.
+const FOLDER: &str = "commits";
 const TEMPORARY: &str = "baton-index";
 const VERSION: u32 = 1;
 const NOT_WRITTEN: &str = "the new index cannot be written";
@@ -42,6 +44,8 @@ pub(super) struct Intent {
     /// The files of the tree are about to move to another commit, and then the branch.
     #[serde(default)]
     pub(super) pull: Option<Pull>,
+    /// The tree's git folder by its inode: another tree may have the name by now.
+    folder: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -69,8 +73,18 @@ pub(super) struct Step {
 /// that dies.
 #[derive(Debug)]
 pub(crate) struct Turn {
+    /// The tree's git folder.
     folder: PathBuf,
+    intent: PathBuf,
     _lock: File,
+}
+
+/// What is begun in a tree is told by its name among the repository's: git keeps those apart.
+fn place_of(store: &Path, git_dir: &Path) -> PathBuf {
+    let linked = git_dir.parent().is_some_and(|parent| parent.ends_with("worktrees"));
+    let name = git_dir.file_name().filter(|_| linked);
+    let name = name.map(|name| format!("tree-{}", name.to_string_lossy()));
+    store.join(FOLDER).join(name.unwrap_or_else(|| "main".to_owned()))
 }
 
 pub(super) fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
@@ -78,10 +92,19 @@ pub(super) fn cannot(doing: &'static str, path: &Path) -> impl FnOnce(std::io::E
     move |source| Failure::File { doing, path, source }
 }
 
+/// The name of a tree may have dots in it.
+fn beside(place: &Path, ending: &str) -> PathBuf {
+    let mut path = place.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
+}
+
 impl Turn {
-    pub(crate) fn take(git_dir: &Path) -> Result<Self, Failure> {
-        let path = git_dir.join(TURN);
-        let open = OpenOptions::new().create(true).append(true).open(&path);
+    pub(crate) fn take(store: &Path, git_dir: &Path) -> Result<Self, Failure> {
+        let place = place_of(store, git_dir);
+        let (path, intent) = (beside(&place, ".lock"), beside(&place, ".json"));
+        let made = fs::create_dir_all(store.join(FOLDER));
+        let open = made.and_then(|()| OpenOptions::new().create(true).append(true).open(&path));
         let file = open.map_err(cannot("the turn to commit cannot be taken", &path))?;
         let deadline = Instant::now() + TURN_PATIENCE;
         while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -90,7 +113,7 @@ impl Turn {
             }
             std::thread::sleep(LOOKED_FOR_EVERY);
         }
-        Ok(Self { folder: git_dir.to_owned(), _lock: file })
+        Ok(Self { folder: git_dir.to_owned(), intent, _lock: file })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -104,7 +127,7 @@ impl Turn {
 
     /// What a process that died had begun.
     pub(super) fn begun(&self) -> Result<Option<Intent>, Failure> {
-        let path = self.path(INTENT);
+        let path = self.intent.clone();
         let text = match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => read.map_err(cannot("what was begun cannot be read", &path))?,
@@ -116,30 +139,35 @@ impl Turn {
             let newer = std::io::Error::other("a newer Baton wrote it");
             return Err(cannot("what was begun cannot be understood", &path)(newer));
         }
-        Ok(Some(intent))
+        Ok((intent.folder == self.inode()).then_some(intent))
+    }
+
+    fn inode(&self) -> u64 {
+        fs::metadata(&self.folder).map_or(0, |folder| folder.ino())
     }
 
     /// On disk, whole, before anything follows from it.
     pub(super) fn intend(&self, step: Step) -> Result<(), Failure> {
-        self.write_intent(&Intent { version: VERSION, step: Some(step), pull: None })
+        self.write_intent(Some(step), None)
     }
 
     pub(crate) fn intend_pull(&self, pull: Pull) -> Result<(), Failure> {
-        self.write_intent(&Intent { version: VERSION, step: None, pull: Some(pull) })
+        self.write_intent(None, Some(pull))
     }
 
-    fn write_intent(&self, intent: &Intent) -> Result<(), Failure> {
-        let (path, new) = (self.path(INTENT), self.path("baton-commit.new"));
+    fn write_intent(&self, step: Option<Step>, pull: Option<Pull>) -> Result<(), Failure> {
+        let intent = &Intent { version: VERSION, step, pull, folder: self.inode() };
+        let (path, new) = (&self.intent, self.intent.with_extension("new"));
         let doing = "what is to happen cannot be written down";
         let text = serde_json::to_vec(intent)
-            .map_err(|error| cannot(doing, &path)(std::io::Error::other(error)))?;
+            .map_err(|error| cannot(doing, path)(std::io::Error::other(error)))?;
         let written = File::create(&new).and_then(|mut file| {
             file.write_all(&text)?;
             file.sync_all()?;
-            fs::rename(&new, &path)?;
-            File::open(&self.folder)?.sync_all()
+            fs::rename(&new, path)?;
+            path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
         });
-        written.map_err(cannot(doing, &path))
+        written.map_err(cannot(doing, path))
     }
 
     /// Git's own lock, taken as git does: it is made, or somebody else has it. `step` is what is
@@ -217,7 +245,7 @@ impl Turn {
     /// Nothing is begun any more. The intent goes last: it tells what the rest is.
     pub(crate) fn forget(&self) -> Result<(), Failure> {
         remove(&self.path(TEMPORARY))?;
-        remove(&self.path(INTENT))
+        remove(&self.intent)
     }
 }
 

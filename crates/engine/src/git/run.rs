@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{At, Error, Git, OUTPUT_BYTES_MAX};
+use crate::sandbox;
 
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024;
 const MESSAGE_CHARS_SHOWN: usize = 300;
@@ -218,7 +219,13 @@ impl<'a> Call<'a> {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.git.program);
-        command.env_clear().envs(SET.iter().copied());
+        command.env_clear();
+        if let At::Tree(folder) = &self.git.place
+            && let Some(bound) = sandbox::git_in(&self.git.program, folder, self.subcommand)
+        {
+            command = bound;
+        }
+        command.envs(SET.iter().copied());
         for name in KEPT {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);

@@ -131,7 +131,8 @@ impl Target {
             let git = Git::in_tree(&tree.path)?;
             let (git_dir, common_dir) = git.directories()?;
             let dirs = GitDirs { git_dir, common_dir };
-            repair::run_in(workspace, &tree.path, &Turn::take(&dirs.git_dir)?)?;
+            let turn = Turn::take(&workspace.place.store, &dirs.git_dir)?;
+            repair::run_in(workspace, &tree.path, &turn)?;
             found.push(Standing { root: tree.path, dirs, git });
         }
         Ok(found)
@@ -145,8 +146,9 @@ impl Target {
         to: &Oid,
     ) -> Result<Moved, Failure> {
         let standing = self.standing(workspace, git)?;
-        let turns: Vec<Turn> =
-            standing.iter().map(|tree| Turn::take(&tree.dirs.git_dir)).collect::<Result<_, _>>()?;
+        let store = workspace.place.store.clone();
+        let turn = |tree: &Standing| Turn::take(&store, &tree.dirs.git_dir);
+        let turns: Vec<Turn> = standing.iter().map(turn).collect::<Result<_, _>>()?;
         if git.branch(&self.name)?.as_ref() != Some(from) {
             return Ok(Moved::Elsewhere);
         }

@@ -92,15 +92,15 @@ pub(crate) fn become_tied(
     signal: Signal,
     words: &[OsString],
 ) -> (u8, Option<std::io::Error>) {
-    become_tied_with(runner, signal, words, None)
+    become_tied_with(runner, signal, words, &[])
 }
 
-/// The same with a variable more.
+/// The same with some variables more.
 pub(crate) fn become_tied_with(
     runner: u32,
     signal: Signal,
     words: &[OsString],
-    variable: Option<(&str, &str)>,
+    variables: &[(&str, &OsStr)],
 ) -> (u8, Option<std::io::Error>) {
     let Some((program, arguments)) = words.split_first() else {
         return (NOT_FOUND, None);
@@ -117,7 +117,7 @@ pub(crate) fn become_tied_with(
         }
     }
     let _ = (runner, signal);
-    let error = Command::new(program).args(arguments).envs(variable).exec();
+    let error = Command::new(program).args(arguments).envs(variables.iter().copied()).exec();
     (code_of(&error), Some(error))
 }
 

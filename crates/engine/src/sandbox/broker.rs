@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
+use super::family::Family;
 use super::guard::Guard;
 use super::{
     BOUND_VARIABLE, BROKER_VARIABLE, CALL_VERB, HELD_VARIABLE, LINE_VARIABLE, Net, PLACE_VARIABLE,
@@ -68,6 +69,8 @@ pub trait Judge: std::fmt::Debug + Send + Sync {
     fn judge(&self, words: &[OsString]) -> Result<Permit, Said>;
     /// The same for calls that are many in one: what `BATON_BOUND` says to them.
     fn bound(&self) -> String;
+    /// By which everything inside is held.
+    fn role(&self) -> &str;
 }
 
 /// What every call is bound to.
@@ -80,6 +83,7 @@ pub(super) struct Bound {
     pub(super) temporary: PathBuf,
     pub(super) best_effort: bool,
     pub(super) guard: Arc<Guard>,
+    pub(super) family: Arc<Family>,
     pub(super) judge: Arc<dyn Judge>,
     /// Where every call acts, as `BATON_BOUND_PLACE` says it.
     pub(super) place: String,
@@ -231,16 +235,19 @@ impl Desk {
             };
         }
         command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(errors));
-        let mut child = command.spawn().ok()?;
+        let mut child = self.bound.family.start(&mut command).ok()?;
         // The command holds its descriptors open no longer than the call does.
         drop(command);
-        match leash::wait(&mut child, Instant::now() + CALL_MAX, Some(stream.as_fd())) {
+        let waited = leash::wait(&mut child, Instant::now() + CALL_MAX, Some(stream.as_fd()));
+        let code = match waited {
             Waited::Ended(code) => Some(code),
             Waited::Late | Waited::Woken => {
                 leash::end(&mut child);
                 None
             }
-        }
+        };
+        self.bound.family.ended(&child);
+        code
     }
 
     fn command(&self, permit: Permit, words: &[OsString]) -> Command {
@@ -250,6 +257,7 @@ impl Desk {
         if permit == Permit::InRepository {
             let spec = Spec {
                 writable: self.bound.repository.clone(),
+                temporary: self.bound.temporary.clone(),
                 net: Net::All,
                 best_effort: self.bound.best_effort,
                 runner,
@@ -257,7 +265,6 @@ impl Desk {
             // A folder that is not text was refused when the sandbox was made.
             let spec = serde_json::to_string(&spec).unwrap_or_default();
             command.arg(VERB).arg(spec).arg("--").arg("/proc/self/exe");
-            command.env("TMPDIR", &self.bound.temporary);
         }
         command.args(words);
         leash::for_nobody(&mut command);
@@ -267,6 +274,7 @@ impl Desk {
         }
         command.env_remove(BROKER_VARIABLE).env_remove(LINE_VARIABLE);
         command
+            .env("TMPDIR", &self.bound.temporary)
             .env(BOUND_VARIABLE, self.bound.judge.bound())
             .env(PLACE_VARIABLE, &self.bound.place)
             .env("BATON_SESSION", &self.bound.credential);

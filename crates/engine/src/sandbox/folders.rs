@@ -48,8 +48,9 @@ fn git_parts(place: &Place, limits: &mut Limits) {
 }
 
 /// Everything of the repository that a commit may touch: what the broker's own calls may write.
-pub(super) fn whole_repository(place: &Place, temporary: &Path) -> Vec<PathBuf> {
-    let mut folders = vec![place.root.clone(), place.store.clone(), temporary.to_owned()];
+pub(super) fn whole_repository(place: &Place, temporary: [PathBuf; 2]) -> Vec<PathBuf> {
+    let mut folders = vec![place.root.clone(), place.store.clone()];
+    folders.extend(temporary);
     folders.extend(place.git.iter().map(|git| git.common_dir.clone()));
     folders
 }

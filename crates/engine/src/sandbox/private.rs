@@ -1,4 +1,4 @@
-//! The private folder of one sandbox: its TMPDIR, and the broker's socket beside it.
+//! The private folder of one sandbox: its TMPDIR, that of its calls, and the broker's socket.
 //!
 //! Owns its making and its end. Only the TMPDIR is open to the command, so nobody inside can put
 //! another socket in the broker's place, or change what a client was pointed at. What a sandbox
@@ -49,12 +49,19 @@ impl Private {
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|error| cannot(&folder)(error.into()))?;
         fs::rename(&fresh, folder.join("lock")).map_err(cannot(&folder))?;
-        builder.create(folder.join("tmp")).map_err(cannot(&folder))?;
+        for name in ["tmp", "calls"] {
+            builder.create(folder.join(name)).map_err(cannot(&folder))?;
+        }
         Ok(Self { folder, _lock: lock })
     }
 
     pub(super) fn temporary(&self) -> PathBuf {
         self.folder.join("tmp")
+    }
+
+    /// The TMPDIR of calls, closed inside: what a commit is put together from lies there.
+    pub(super) fn of_calls(&self) -> PathBuf {
+        self.folder.join("calls")
     }
 
     /// For what is only read inside.

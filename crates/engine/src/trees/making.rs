@@ -257,7 +257,7 @@ impl Maker<'_, '_> {
         let mut listed = rules.copy.clone();
         listed.extend(Record::read(&self.place.store)?.wired_in(&self.place.root));
         let carried = carrying::carry(&self.place.root, path, &admin, &wanted.copy, &listed)?;
-        let environment = self.environment();
+        let environment = environment(self.tree);
         let file = admin.join(ENVIRONMENT_FILE);
         let lines = environment
             .iter()
@@ -353,19 +353,19 @@ impl Maker<'_, '_> {
             }
         }
     }
+}
 
-    fn environment(&self) -> Vec<(String, String)> {
-        let tree = self.tree;
-        let mut values = vec![
-            ("BATON_TREE".to_owned(), tree.tree.to_string()),
-            ("BATON_BRANCH".to_owned(), tree.branch.clone()),
-        ];
-        values.extend(tree.task.iter().map(|task| ("BATON_TASK".to_owned(), task.to_string())));
-        if let Some(first) = tree.ports.first() {
-            let all: Vec<String> = tree.ports.iter().map(u16::to_string).collect();
-            values.push(("PORT".to_owned(), first.to_string()));
-            values.push(("BATON_PORTS".to_owned(), all.join(" ")));
-        }
-        values
+/// What whoever works in the tree may want to know of it.
+pub(crate) fn environment(tree: &Tree) -> Vec<(String, String)> {
+    let mut values = vec![
+        ("BATON_TREE".to_owned(), tree.tree.to_string()),
+        ("BATON_BRANCH".to_owned(), tree.branch.clone()),
+    ];
+    values.extend(tree.task.iter().map(|task| ("BATON_TASK".to_owned(), task.to_string())));
+    if let Some(first) = tree.ports.first() {
+        let all: Vec<String> = tree.ports.iter().map(u16::to_string).collect();
+        values.push(("PORT".to_owned(), first.to_string()));
+        values.push(("BATON_PORTS".to_owned(), all.join(" ")));
     }
+    values
 }

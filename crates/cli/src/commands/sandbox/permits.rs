@@ -70,6 +70,10 @@ impl Judge for Role {
         format!("{} {}", has.collect::<String>(), self.name)
     }
 
+    fn role(&self) -> &str {
+        &self.name
+    }
+
     fn judge(&self, words: &[OsString]) -> Result<Permit, Said> {
         let json = words.iter().any(|word| word == "--json");
         let of_others = |word: &&OsString| {
