@@ -129,7 +129,7 @@ pub(crate) fn must_be_on(branch: Option<&str>) -> Result<(), Error> {
     }
 }
 
-/// Git for this folder, where it is of the tree of a sandbox and this process is a call from inside.
+/// Git for a folder of a sandbox's tree, where this process is a call from inside.
 pub(crate) fn git_in(program: &Path, folder: &Path, step: &str) -> Option<Command> {
     let bounds = Bounds::given().filter(|bounds| folder.starts_with(&bounds.spot.root))?;
     let (git_dir, common_dir) = bounds.spot.git.as_ref()?;
