@@ -61,14 +61,17 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         eprintln!("{}", words::too_slow(LIMIT));
         return Ok(ExitCode::SUCCESS);
     }
-    let payload = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    let text = text.unwrap_or_default();
+    let payload = hooks::lenient::parse(&text);
     if let Some(mark) = payload.as_ref().and_then(|payload| payload.get("baton_probe")?.as_str()) {
         probed(payload.as_ref().unwrap_or(&Value::Null), mark);
         return Ok(ExitCode::SUCCESS);
     }
     let Some(payload) = payload.and_then(|payload| hooks::read(wanted.client, &payload)) else {
-        // Nothing could be said that the client would understand; its log may keep this.
         eprintln!("{}", words::not_understood(wanted.client));
+        if let Some(said) = unread(wanted.client, &text) {
+            desk::print(&format!("{said}\n"));
+        }
         return Ok(ExitCode::SUCCESS);
     };
     let limit = Limit::watch(&payload, begun);
@@ -89,6 +92,22 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         denying::write_down(workspace);
     }
     Ok(ExitCode::from(said.exit))
+}
+
+/// The answer where nothing can be judged and yet it can be seen that something is done here: it
+/// goes on, and the model is told. Else nothing could be said that the client would understand, and
+/// only its log may keep a word.
+fn unread(client: Client, text: &[u8]) -> Option<String> {
+    let payload = hooks::glimpsed(client, text)?;
+    let opened = desk::open(&payload.cwd);
+    if matches!(opened, Err(Failure::Place(place::Error::NotInitialised { .. }))) {
+        return None;
+    }
+    let answer = match hooks::is_told(&payload, true) {
+        true => Answer::Context(words::unread(payload.client)),
+        false => Answer::Silent,
+    };
+    Some(hooks::say(&payload, &answer).out).filter(|said| !said.is_empty())
 }
 
 /// What is said when Baton could not answer. A tree that was not made must not look like one.
