@@ -69,7 +69,7 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
     }
     let Some(payload) = payload.and_then(|payload| hooks::read(wanted.client, &payload)) else {
         eprintln!("{}", words::not_understood(wanted.client));
-        if let Some(said) = unread(wanted.client, &text) {
+        if let Some(said) = input::unread(wanted.client, &text) {
             desk::print(&format!("{said}\n"));
         }
         return Ok(ExitCode::SUCCESS);
@@ -92,22 +92,6 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         denying::write_down(workspace);
     }
     Ok(ExitCode::from(said.exit))
-}
-
-/// The answer where nothing can be judged and yet it can be seen that something is done here: it
-/// goes on, and the model is told. Else nothing could be said that the client would understand, and
-/// only its log may keep a word.
-fn unread(client: Client, text: &[u8]) -> Option<String> {
-    let payload = hooks::glimpsed(client, text)?;
-    let opened = desk::open(&payload.cwd);
-    if matches!(opened, Err(Failure::Place(place::Error::NotInitialised { .. }))) {
-        return None;
-    }
-    let answer = match hooks::is_told(&payload, true) {
-        true => Answer::Context(words::unread(payload.client)),
-        false => Answer::Silent,
-    };
-    Some(hooks::say(&payload, &answer).out).filter(|said| !said.is_empty())
 }
 
 /// What is said when Baton could not answer. A tree that was not made must not look like one.
