@@ -10,11 +10,12 @@ use std::path::PathBuf;
 use baton_engine::doors::UNNAMED;
 use baton_engine::doors::edit::Target;
 use baton_engine::escape::for_models;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 mod claude;
 mod cursor;
 mod gemini;
+pub(crate) mod lenient;
 pub(crate) mod limit;
 mod opencode;
 #[cfg(test)]
@@ -220,6 +221,27 @@ pub(crate) fn read(client: Client, payload: &Value) -> Option<Payload> {
         Client::Cursor => cursor::read(payload),
         Client::Opencode => opencode::read(payload),
     }
+}
+
+/// What can be seen of a payload that cannot be read: that a tool is called, or a turn begins.
+pub(crate) fn glimpsed(client: Client, text: &[u8]) -> Option<Payload> {
+    let seen = |key: &str| lenient::glimpse(text, key);
+    let mut told = json!({ "hook_event_name": seen("hook_event_name")?, "session_id": UNNAMED });
+    for key in ["conversation_id", "cwd", "tool_name"] {
+        if let Some(said) = seen(key) {
+            told[key] = said.into();
+        }
+    }
+    let mut payload = read(client, &told)?;
+    match &mut payload.event {
+        Event::SessionStart { .. } | Event::Prompt => {}
+        Event::Before(tool) | Event::After { tool, .. } => {
+            let reads = seen("tool_name").is_some_and(|name| name.to_lowercase().contains("read"));
+            *tool = if reads { Tool::Other } else { Tool::Shell(String::new()) };
+        }
+        _ => return None,
+    }
+    Some(payload)
 }
 
 /// The answer in the client's words.

@@ -20,6 +20,7 @@ mod handoffs;
 mod interfaces;
 mod landings;
 mod sandboxes;
+mod setups;
 mod syncs;
 mod tasks;
 pub(crate) use gates::decision_words;
@@ -152,7 +153,7 @@ impl From<Failure> for Problem {
                 "check that the folder can be written and has room".into(),
                 json!({}),
             ),
-            setup => setup_words(setup),
+            setup => setups::of(setup),
         };
         Self { exit, code, message, next, details }
     }
@@ -186,73 +187,6 @@ fn work_words(failure: &Failure) -> (&'static str, String, String, Value) {
         }
         other => ("failed", other.to_string(), "baton doctor".to_owned(), json!({})),
     }
-}
-
-/// What can keep a workspace from being set up as asked.
-fn setup_words(failure: &Failure) -> (&'static str, String, String, Value) {
-    let (code, message, next) = match failure {
-        Failure::Nested { root, submodule } => {
-            let what =
-                if *submodule { "this is a submodule in" } else { "this repository lies in" };
-            let root = shown(&root.display().to_string());
-            let message = format!("{what} the workspace {root}, which guards its files already");
-            ("nested", message, format!("baton -C {} status", shell_word(&root)))
-        }
-        Failure::StorePlace { path, why } => (
-            "store_place",
-            format!("{} cannot hold a store: {why}", shown(&path.display().to_string())),
-            "look what it is for and move it aside, then baton init".to_owned(),
-        ),
-        Failure::TooWide { folder } => (
-            "too_wide",
-            format!(
-                "{} holds your home folder: every repository in it would become one workspace",
-                shown(&folder.display().to_string())
-            ),
-            "baton init, in the folder of one project".to_owned(),
-        ),
-        Failure::KnownThere { workspaces } => {
-            let first = workspaces.first().cloned().unwrap_or_default();
-            let message = match workspaces.len() {
-                1 => format!("the shared store knows this repository already: workspace {first}"),
-                _ => format!("the shared store knows it already: {}", workspaces.join(", ")),
-            };
-            let next = format!("baton init --join {first} (or --new for a separate workspace)");
-            ("known_there", message, next)
-        }
-        Failure::OtherWorkspace { here, wanted } => (
-            "other_workspace",
-            format!("this clone belongs to workspace {here} already, so it cannot join {wanted}"),
-            "baton status, to see the workspace of this clone".to_owned(),
-        ),
-        Failure::NoSuchWorkspace { wanted } => (
-            "no_such_workspace",
-            format!("the shared store has no workspace {wanted}"),
-            "baton init --json in a clone that belongs to it shows its id".to_owned(),
-        ),
-        Failure::JoinNeedsStore => (
-            "no_shared_store",
-            "--join is about a workspace on a shared store, and none is chosen".to_owned(),
-            "set BATON_STORE=postgres://user@host/database".to_owned(),
-        ),
-        Failure::NoConfig { path } => (
-            "no_config",
-            format!("there is no {}", shown(&path.display().to_string())),
-            "baton init, which proposes one".to_owned(),
-        ),
-        Failure::TokenPlace { path, why } => (
-            "token_place",
-            format!("{} cannot hold a person token: {why}", shown(&path.display().to_string())),
-            "name a new file outside every repository, for example ~/.baton-person".to_owned(),
-        ),
-        other => ("setup", chain(other), "baton doctor".to_owned()),
-    };
-    let details = match failure {
-        Failure::KnownThere { workspaces } => json!({ "workspaces": workspaces }),
-        Failure::OtherWorkspace { here, .. } => json!({ "workspace": here }),
-        _ => json!({}),
-    };
-    (code, message, next, details)
 }
 
 /// An error with its causes, in one line.
@@ -584,6 +518,10 @@ fn place_words(error: &baton_engine::place::Error) -> (&'static str, String) {
         }
         E::BareRepository { .. } => {
             ("bare_repository", "git worktree add, then baton init in that worktree".to_owned())
+        }
+        E::Malformed { path, .. } => {
+            let path = shell_word(&shown(&path.display().to_string()));
+            ("bad_place", format!("mv {path} {path}.damaged, then baton init"))
         }
         _ => ("bad_place", "run baton in a working tree of the repository".to_owned()),
     }

@@ -370,3 +370,115 @@ fn lesson_12_a_client_in_use_without_a_guard_is_a_problem_unless_none_was_wanted
     scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
     scratch.baton(&["doctor"]).ok();
 }
+
+/// One value of another kind, and the client reads nothing of the file.
+#[test]
+fn lesson_12_a_file_that_its_client_drops_for_one_value_is_a_problem_and_stays() {
+    for (client, file, text, key) in [
+        ("claude", ".claude/settings.json", r#"{"cleanupPeriodDays":"30"}"#, "cleanupPeriodDays"),
+        ("claude", ".claude/settings.json", r#"{"model":5}"#, "model"),
+        (
+            "claude",
+            ".claude/settings.json",
+            r#"{"hooks":{"PreToolUse":["x",null,{"hooks":"y"}]}}"#,
+            "hooks.PreToolUse[0]",
+        ),
+        ("codex", ".codex/hooks.json", r#"{"description":5}"#, "description"),
+        (
+            "codex",
+            ".codex/hooks.json",
+            r#"{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command"}]}]}}"#,
+            "hooks.PostToolUse[0].hooks[0].command",
+        ),
+    ] {
+        let scratch = Scratch::repository();
+        scratch.write(file, text);
+        let said = scratch.baton(&["init", "--yes", "--agents", client]).refused(1);
+        assert!(said.err.contains(file) && said.err.contains(&format!("`{key}`")), "{said:?}");
+        assert_eq!(std::fs::read_to_string(scratch.root().join(file)).unwrap(), text);
+        let (code, said) = hooks_after(&scratch, client, file, text);
+        assert!(code == 1 && said.starts_with("problem: "), "{said}");
+        assert!(said.contains(file) && said.contains(&format!("`{key}`")), "{said}");
+    }
+}
+
+#[test]
+fn lesson_12_what_codex_was_told_of_a_project_and_its_hooks_counts() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "codex"]).ok();
+    trust_codex(&scratch);
+    scratch.baton(&["doctor"]).ok();
+    let config = scratch.path("home/.codex/config.toml");
+    let approved = std::fs::read_to_string(&config).unwrap();
+    let root = scratch.root().canonicalize().unwrap();
+    let told = format!("[projects.\"{}\"]\ntrust_level = \"untrusted\"\n", root.display());
+    std::fs::write(&config, format!("{approved}{told}")).unwrap();
+    let said = scratch.baton(&["doctor"]);
+    assert!(said.code == 1 && said.out.contains("told not to trust this project"), "{said:?}");
+    let (_, state, next) = next_of(&scratch, "codex hooks");
+    assert!(
+        state == "problem" && next.contains("trust_level") && next.contains("/hooks"),
+        "{next}"
+    );
+    std::fs::write(&config, format!("{approved}{}", told.replace("untrusted", "trusted"))).unwrap();
+    scratch.baton(&["doctor"]).ok();
+    std::fs::write(&config, format!("[features]\ncodex_hooks = false\n{approved}")).unwrap();
+    let said = scratch.baton(&["doctor"]);
+    assert!(said.code == 1 && said.out.contains("`features.codex_hooks` is false"), "{said:?}");
+    std::fs::write(&config, &approved).unwrap();
+    let settings = std::fs::read_to_string(scratch.root().join(".codex/config.toml")).unwrap();
+    scratch.write(".codex/config.toml", &format!("{settings}enabled = false\n"));
+    let report = scratch.baton(&["doctor", "--json"]).ok().json();
+    let server = check(&report, "codex mcp");
+    assert_eq!(server["state"], "warning", "{server}");
+    assert!(server["detail"].as_str().unwrap().contains("switched off"), "{server}");
+}
+
+#[test]
+fn in_a_linked_tree_codex_reads_the_main_checkouts_hooks() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "codex"]).ok();
+    trust_codex(&scratch);
+    scratch.git(&["add", "-A"]);
+    scratch.git(&["commit", "-qm", "wired"]);
+    scratch.git(&["worktree", "add", "-q", "../linked"]);
+    let linked = scratch.path("linked");
+    let doctor = || {
+        let words = ["-C", linked.to_str().unwrap(), "doctor", "--json"];
+        let said = scratch.baton(&words);
+        check(&said.json(), "codex hooks").clone()
+    };
+    let line = doctor();
+    assert_eq!(line["state"], "ok", "{line}");
+    std::fs::remove_file(scratch.root().join(".codex/hooks.json")).unwrap();
+    let line = doctor();
+    assert_eq!(line["state"], "problem", "its own copy is not read: {line}");
+    assert!(line["next"].as_str().unwrap().ends_with(" init"), "{line}");
+}
+
+#[test]
+fn lesson_12_settings_of_clients_in_other_places_and_around_count() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude,gemini"]).ok();
+    scratch.baton(&["doctor"]).ok();
+    let moved = scratch.path("moved");
+    std::fs::create_dir_all(moved.join(".gemini")).unwrap();
+    std::fs::write(moved.join("settings.json"), "{\"disableAllHooks\": true}").unwrap();
+    let root = scratch.root().canonicalize().unwrap();
+    let around = root.parent().unwrap().display().to_string();
+    let trust = |text: String| {
+        std::fs::write(moved.join(".gemini/trustedFolders.json"), text).unwrap();
+    };
+    trust(format!("{{{around:?}: \"DO_NOT_TRUST\"}}"));
+    let doctor = |name: &str| {
+        let mut command = scratch.command(&["doctor", "--json"]);
+        command.env("CLAUDE_CONFIG_DIR", &moved).env("GEMINI_CLI_HOME", &moved);
+        check(&Said::from(command.output().unwrap()).json(), name).clone()
+    };
+    let claude = doctor("claude hooks");
+    assert!(claude["detail"].as_str().unwrap().contains("`disableAllHooks` is true"), "{claude}");
+    let gemini = doctor("gemini hooks");
+    assert!(gemini["detail"].as_str().unwrap().contains("told not to trust"), "{gemini}");
+    trust(format!("{{{around:?}: \"DO_NOT_TRUST\", {root:?}: \"TRUST_FOLDER\"}}"));
+    assert_eq!(doctor("gemini hooks")["state"], "ok", "the nearest counts");
+}

@@ -141,11 +141,9 @@ fn rubbish_passes_and_leaves_nothing_but_a_word_in_the_log() {
         scratch.root(),
         "x".repeat(10 * 1024 * 1024)
     );
-    let cut = r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_inp"#;
     for client in CLIENTS {
-        let no_session = r#"{"hook_event_name":"PreToolUse","tool_name":"Write"}"#.as_bytes();
-        let texts = ["", "not json", cut, "[]", "null", "\u{0}"].map(str::as_bytes);
-        for bytes in texts.into_iter().chain([no_session, &[0xff, 0xfe, b'{']]) {
+        let texts = ["", "not json", "[]", "null", "\u{0}"].map(str::as_bytes);
+        for bytes in texts.into_iter().chain([&b"\xff\xfe{"[..]]) {
             let said = hook_with(&scratch, client, bytes, &[]);
             let what = String::from_utf8_lossy(bytes);
             assert_eq!((said.code, said.out.as_str()), (0, ""), "{client} {what:.40}");
@@ -158,6 +156,68 @@ fn rubbish_passes_and_leaves_nothing_but_a_word_in_the_log() {
         assert!(denied(&said).is_none(), "{client}");
     }
     assert_eq!(scratch.baton(&["claims"]).ok().out, "no claims\n");
+}
+
+/// The calls of each client, before and after: the tool of a shell and the event's name.
+const CALLS: [(&str, &str, [&str; 2]); 5] = [
+    ("claude", "Bash", ["PreToolUse", "PostToolUse"]),
+    ("codex", "Bash", ["PreToolUse", "PostToolUse"]),
+    ("gemini", "run_shell_command", ["BeforeTool", "AfterTool"]),
+    ("cursor", "Shell", ["preToolUse", "postToolUse"]),
+    ("opencode", "bash", ["tool.execute.before", "tool.execute.after"]),
+];
+
+#[test]
+fn a_payload_that_strict_readers_refuse_is_judged_all_the_same() {
+    let scratch = Scratch::workspace();
+    let held = scratch.root().join("src/a.rs");
+    let alice = scratch.session("alice");
+    scratch.acts(&alice, &["claim", "src/a.rs"]).ok();
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for (client, shell, [before, _]) in CALLS {
+        let edit = if client == "gemini" { "write_file" } else { "Write" };
+        let acts = [
+            (edit, format!(r#""file_path":{held:?},"content":"x\ud83d""#)),
+            (shell, r#""command":"echo x > src/a.rs","description":"\ude00""#.to_owned()),
+            (shell, format!(r#""command":"echo x > src/a.rs","unknown":{deep}"#)),
+        ];
+        for (tool, input) in acts {
+            let id = if client == "cursor" { "conversation_id" } else { "session_id" };
+            let payload = format!(
+                r#"{{"hook_event_name":"{before}","{id}":"s","cwd":{:?},"tool_name":"{tool}",
+                    "tool_input":{{{input}}}}}"#,
+                scratch.root()
+            );
+            let said = hook_with(&scratch, client, payload.as_bytes(), &[]);
+            assert!(denied(&said).is_some(), "{client} {tool}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_passes_and_the_model_is_told_where_it_hears() {
+    let scratch = Scratch::workspace();
+    let elsewhere = Scratch::repository();
+    for (client, shell, events) in CALLS {
+        let mut heard = Vec::new();
+        for event in events {
+            let cut = |root: &std::path::Path| {
+                format!(
+                    r#"{{"hook_event_name":"{event}","session_id":"s","cwd":{root:?},
+                        "tool_name":"{shell}","tool_input":{{"comm"#
+                )
+            };
+            let said = hook_with(&scratch, client, cut(&scratch.root()).as_bytes(), &[]);
+            assert_eq!(said.code, 0, "{client} {event}: {said:?}");
+            assert!(!said.out.contains("deny"), "{client} {event}: {said:?}");
+            let fine = said.out.is_empty() || serde_json::from_str::<Value>(&said.out).is_ok();
+            assert!(fine, "{client} {event}: {said:?}");
+            heard.push(said.out.contains("was not judged"));
+            let said = hook_with(&elsewhere, client, cut(&elsewhere.root()).as_bytes(), &[]);
+            assert_eq!((said.code, said.out.as_str()), (0, ""), "{client} {event}");
+        }
+        assert!(heard.contains(&true), "{client}: {heard:?}");
+    }
 }
 
 #[test]

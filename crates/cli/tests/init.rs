@@ -436,3 +436,82 @@ fn s12_a_retry_of_init_gets_the_first_answer() {
     scratch.baton(&["init", "--yes", "--op-id", ""]).refused(2);
     scratch.baton(&["journal", "verify"]).ok();
 }
+
+#[test]
+fn a_workspace_from_before_git_is_not_forgotten() {
+    let scratch = Scratch::repository();
+    let plain = scratch.path("plain");
+    std::fs::create_dir_all(&plain).unwrap();
+    let made = at(&scratch, &plain, &["init", "--yes", "--agents", "none", "--json"]).ok().json();
+    at(&scratch, &plain, &["task", "add", "Carry the water"]).ok();
+    let mut git = std::process::Command::new("git");
+    scratch.clean(&mut git);
+    assert!(git.current_dir(&plain).args(["init", "-q"]).status().unwrap().success());
+    let said = at(&scratch, &plain, &["init", "--yes"]).refused(1);
+    assert!(said.err.contains("from before it was a repository"), "{said:?}");
+    assert!(!plain.join(".git/baton").exists(), "no second one");
+    // What is said to be done helps.
+    let line = said.err.split("then: ").nth(1).unwrap().split("&& baton").next().unwrap();
+    let line = line.trim_end().trim_end_matches("&&");
+    let done = std::process::Command::new("sh").arg("-c").arg(line).status().unwrap();
+    assert!(done.success(), "{line}");
+    let again = at(&scratch, &plain, &["init", "--yes", "--agents", "none", "--json"]).ok().json();
+    assert_eq!(again["workspace"], made["workspace"]);
+    let tasks = at(&scratch, &plain, &["task", "list"]).ok();
+    assert!(tasks.out.contains("Carry the water"), "{tasks:?}");
+    assert!(!plain.join(".baton/.gitignore").exists());
+}
+
+#[test]
+fn what_baton_keeps_for_itself_and_cannot_read_is_moved_away() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    for (name, words) in [("wiring.json", "keeps what it wired"), ("workspace.toml", "line 1")] {
+        let file = scratch.store().join(name);
+        std::fs::write(&file, "rubbish").unwrap();
+        let said = scratch.baton(&["init", "--yes"]).refused(4);
+        assert!(said.err.contains(words), "{said:?}");
+        let next = said.err.split("next: ").nth(1).unwrap().split(", then").next().unwrap();
+        assert!(next.starts_with("mv "), "{next}");
+        let done = std::process::Command::new("sh").arg("-c").arg(next).status().unwrap();
+        assert!(done.success(), "{next}");
+        scratch.baton(&["init", "--yes"]).ok();
+        scratch.baton(&["status"]).ok();
+    }
+}
+
+#[test]
+fn a_plugins_files_that_somebody_changed_stay() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--plugin", "../plugin"]).ok();
+    let skill = scratch.path("plugin/skills/baton/SKILL.md");
+    let text = std::fs::read_to_string(&skill).unwrap();
+    std::fs::write(&skill, format!("{text}mine\n")).unwrap();
+    let said = scratch.baton(&["init", "--plugin", "../plugin"]).ok();
+    assert!(said.out.contains("kept skills/baton/SKILL.md"), "{said:?}");
+    assert!(std::fs::read_to_string(&skill).unwrap().ends_with("mine\n"));
+    std::fs::write(&skill, text).unwrap();
+    let said = scratch.baton(&["init", "--plugin", "../plugin"]).ok();
+    assert!(!said.out.contains("kept"), "{said:?}");
+}
+
+#[test]
+fn a_line_with_words_of_the_users_own_stays() {
+    for line in ["./log.sh; baton hook claude", "BATON_STORE=x exec baton hook claude"] {
+        let scratch = Scratch::repository();
+        let file = ".claude/settings.json";
+        let hook = format!(r#"[{{"hooks":[{{"type":"command","command":"{line}"}}]}}]"#);
+        let own = format!("{{\"hooks\":{{\"PreToolUse\":{hook}}}}}\n");
+        scratch.write(file, &own);
+        let read = || std::fs::read_to_string(scratch.root().join(file)).unwrap();
+        scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+        let with = read();
+        assert!(
+            with.contains(line) && with.contains("|| exit 0; exec baton hook claude"),
+            "{with}"
+        );
+        scratch.baton(&["doctor"]).ok();
+        scratch.baton(&["init", "--remove", "--yes"]).ok();
+        assert_eq!(read(), own);
+    }
+}

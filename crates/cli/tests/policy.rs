@@ -48,7 +48,19 @@ fn a_script_of_a_person_must_say_yes() {
     assert_eq!(said["difference"]["added"][0]["policy"], "off");
     assert_eq!(in_force(&scratch), "off");
     scratch.write("baton.toml", STRICT);
-    assert_eq!(scratch.baton(&["init", "--yes", "--json"]).ok().json()["policy"], "in_force");
+    // Its "yes" is for what it proposes itself; of this nobody has seen what it changes.
+    let said = scratch.baton(&["init", "--yes"]).refused(1);
+    assert!(said.err.contains("the old policy stays"), "{said:?}");
+    assert!(said.err.contains("next: baton policy show"), "{said:?}");
+    assert_eq!(in_force(&scratch), "off");
+    scratch.baton(&["policy", "approve", "--yes"]).ok();
+    assert_eq!(in_force(&scratch), "require");
+    // Nor does a proposal take its place where the file is missing.
+    let file = scratch.root().join("baton.toml");
+    std::fs::remove_file(&file).unwrap();
+    let said = scratch.baton(&["init", "--yes"]).ok();
+    assert!(said.out.contains("kept  the policy in force"), "{said:?}");
+    assert!(!file.exists());
     assert_eq!(in_force(&scratch), "require");
 }
 

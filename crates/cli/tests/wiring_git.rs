@@ -478,3 +478,41 @@ fn lesson_14_a_copy_has_hooks_of_its_own() {
     git(&scratch, None, &COMMIT[1..]).ok();
     assert!(ran(&scratch).contains("repo/.git/hooks/pre-commit"));
 }
+
+#[test]
+fn a_hook_that_a_manager_puts_there_again_is_taken() {
+    let scratch = Scratch::repository();
+    let own = "#!/bin/sh\nexit 0\n";
+    let hooks = scratch.root().join(".git/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    let put = |folder: &std::path::Path, text: &str| {
+        let file = folder.join("pre-commit");
+        let _ = std::fs::remove_file(&file);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    put(&hooks, own);
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let batons = scratch.store().join("hooks");
+    put(&batons, own);
+    scratch.baton(&["init", "--yes"]).ok();
+    assert_eq!(std::fs::read_to_string(hooks.join("pre-commit")).unwrap(), own);
+    assert_ne!(std::fs::read_to_string(batons.join("pre-commit")).unwrap(), own);
+    put(&batons, "#!/bin/sh\nexit 1\n");
+    let said = scratch.baton(&["init", "--yes"]).refused(1);
+    assert!(said.err.contains("has another of this name"), "{said:?}");
+}
+
+#[test]
+fn in_a_linked_tree_it_is_said_that_gits_hooks_go_for_all() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    scratch.git(&["worktree", "add", "-q", "../linked"]);
+    let linked = scratch.path("linked");
+    let linked = linked.to_str().unwrap();
+    let said = scratch.baton(&["-C", linked, "init", "--remove", "--yes"]).ok();
+    assert!(said.err.contains("no tree of it has Baton's any more"), "{said:?}");
+    scratch.baton(&["init", "--yes"]).ok();
+    let said = scratch.baton(&["init", "--remove", "--yes"]).ok();
+    assert!(!said.err.contains("no tree of it"), "{said:?}");
+}

@@ -27,6 +27,10 @@ pub enum Failure {
     Export(#[from] export::Error),
     #[error("{path} cannot be used")]
     Config { path: PathBuf, line: Option<usize>, detail: String },
+    #[error("{path}, which Baton wrote, cannot be read: {detail}")]
+    Record { path: PathBuf, detail: String },
+    #[error("the workspace of this folder is in {from}, from before it was a repository")]
+    BeforeGit { root: PathBuf, from: PathBuf, to: PathBuf },
     #[error("{path} line {line}, column {column}: {detail}")]
     Malformed { path: PathBuf, line: usize, column: usize, detail: String },
     #[error("the patch does not apply: {why}")]
@@ -85,7 +89,7 @@ impl Failure {
             Self::Nested { .. } | Self::TooWide { .. } | Self::KnownThere { .. } => Class::Refused,
             Self::DoesNotApply { .. } => Class::Refused,
             Self::OtherWorkspace { .. } | Self::NoSuchWorkspace { .. } => Class::Refused,
-            Self::StorePlace { .. } => Class::Refused,
+            Self::StorePlace { .. } | Self::BeforeGit { .. } => Class::Refused,
             Self::JoinNeedsStore | Self::NoConfig { .. } => Class::Usage,
             Self::TokenPlace { .. } => Class::Refused,
             Self::Place(place::Error::BareRepository { .. }) => Class::Refused,
@@ -106,6 +110,7 @@ impl Failure {
             | Self::Sandbox(_)
             | Self::Archive(_)
             | Self::Export(export::Error::Io { .. })
+            | Self::Record { .. }
             | Self::File { .. } => Class::Unanswered,
         }
     }

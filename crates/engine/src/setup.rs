@@ -18,7 +18,7 @@ use crate::config;
 use crate::failure::Failure;
 use crate::git::Git;
 use crate::place::workspace_file::{WorkspaceId, publish};
-use crate::place::{Place, Site, TreeKind};
+use crate::place::{Place, STORE_IN_PLAIN, Site, TreeKind, WORKSPACE_FILE};
 use crate::store::postgres::Postgres;
 use crate::store::sqlite::Sqlite;
 use crate::survey::{self, Proposed, ProposedCheck};
@@ -60,6 +60,8 @@ impl Plan {
 pub enum Config {
     Written,
     Kept,
+    /// A policy is in force, and this tree has no file of it.
+    Absent,
 }
 
 /// Which workspace this clone is to be on a shared store.
@@ -115,6 +117,7 @@ fn texts(root: &Path) -> Vec<(&'static str, String)> {
 /// folder without git.
 fn site_of(folder: &Path) -> Result<Site, Failure> {
     let site = Site::find(folder)?;
+    unless_before_git(&site)?;
     let Some(around) = site.nested_in() else {
         if site.git.is_none() && is_too_wide(&site.root) {
             return Err(Failure::TooWide { folder: site.root });
@@ -132,6 +135,24 @@ fn site_of(folder: &Path) -> Result<Site, Failure> {
         submodule: false,
         within: site.within.clone(),
     })
+}
+
+/// A folder that became a repository has its workspace where none is looked for then, and a second
+/// one would begin without its tasks and claims. What git follows came with a clone, and is none.
+fn unless_before_git(site: &Site) -> Result<(), Failure> {
+    let from = site.root.join(STORE_IN_PLAIN);
+    let is_left = site.git.is_some()
+        && site.tree_kind == TreeKind::Main
+        && site.within.is_none()
+        && from.join(WORKSPACE_FILE).is_file();
+    if !is_left {
+        return Ok(());
+    }
+    let tracked = Git::in_tree(&site.root)?.tracked()?;
+    if tracked.iter().any(|path| Path::new(path).starts_with(STORE_IN_PLAIN)) {
+        return Ok(());
+    }
+    Err(Failure::BeforeGit { root: site.root.clone(), from, to: site.store.clone() })
 }
 
 /// A path belongs to the outermost workspace around it, so one in the home folder or at the root

@@ -159,6 +159,14 @@ impl Ground {
         (!named).then_some("the path of this repository is not UTF-8")
     }
 
+    /// The main checkout, where this is a tree that is linked to one: Codex reads its hooks there.
+    fn main_root(&self) -> &Path {
+        let linked = self.git.as_ref().filter(|git| git.git_dir != git.common_dir);
+        let common = linked.map(|git| git.common_dir.as_path());
+        let main = common.filter(|common| common.ends_with(".git")).and_then(Path::parent);
+        main.unwrap_or(&self.root)
+    }
+
     fn base(&self, piece: &Piece) -> Option<&Path> {
         match piece.door {
             Door::Ignored => self.git.as_ref().map(|git| git.common_dir.as_path()),

@@ -61,14 +61,17 @@ pub(crate) fn run(common: &Common, wanted: &Hook) -> Outcome {
         eprintln!("{}", words::too_slow(LIMIT));
         return Ok(ExitCode::SUCCESS);
     }
-    let payload = text.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    let text = text.unwrap_or_default();
+    let payload = hooks::lenient::parse(&text);
     if let Some(mark) = payload.as_ref().and_then(|payload| payload.get("baton_probe")?.as_str()) {
         probed(payload.as_ref().unwrap_or(&Value::Null), mark);
         return Ok(ExitCode::SUCCESS);
     }
     let Some(payload) = payload.and_then(|payload| hooks::read(wanted.client, &payload)) else {
-        // Nothing could be said that the client would understand; its log may keep this.
         eprintln!("{}", words::not_understood(wanted.client));
+        if let Some(said) = input::unread(wanted.client, &text) {
+            desk::print(&format!("{said}\n"));
+        }
         return Ok(ExitCode::SUCCESS);
     };
     let limit = Limit::watch(&payload, begun);

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use baton_core::context::{Actor, Context, Observed};
 use baton_core::operations;
-use baton_core::policy::{Change, Standing};
+use baton_core::policy::{Change, Difference, Standing};
 use baton_core::refusal::Refusal;
 use baton_core::view::{View, parse};
 use baton_core::zones::{Policy, Rule};
@@ -118,6 +118,13 @@ pub(crate) fn run(common: &Common, wanted: &Init) -> Outcome {
         desk::answer(common.json, &done, done_words);
         return Ok(ExitCode::SUCCESS);
     }
+    // What a person approved is not replaced by what is proposed where the file is missing.
+    if plan.written.is_none()
+        && let Some(place) = &plan.site.within
+    {
+        let mut workspace = Workspace::open_at(place.clone(), address.as_deref())?;
+        plan.written = policy::in_force(&mut workspace)?;
+    }
     let ground = Ground::of_site(&plan.site);
     let mode = (wanted.team, wanted.personal);
     let mut wires = wiring::plan(&ground, named.as_deref(), mode, wanted.roles)?;
@@ -161,11 +168,13 @@ fn set_up(
     };
     // What is in the file now counts, whoever wrote it.
     let path = workspace.place.root.join(baton_engine::config::FILE_NAME);
-    let written = setup::written_policy(&workspace.place)?.ok_or(Failure::NoConfig { path })?;
+    let in_file = setup::written_policy(&workspace.place)?;
+    let config = if in_file.is_some() { config } else { Config::Absent };
+    let written = in_file.or(plan.written).ok_or(Failure::NoConfig { path })?;
     let (policy, refused) = put_in_force(common, wanted, workspace, &written)?;
     let zones = match config {
         Config::Written => plan.proposed,
-        Config::Kept => zones_of(&written),
+        Config::Kept | Config::Absent => zones_of(&written),
     };
     let asked = config == Config::Written && !wanted.yes && refused.is_none();
     let needs_trust = !trusted(workspace, common, &written, asked)?;
@@ -329,8 +338,20 @@ fn put_in_force(
             (actor, standing)
         }
     };
-    let approved =
-        super::policy::approve_as(workspace, &actor, standing, written, wanted.yes, None);
+    // `--yes` is for what `init` proposes; nobody has seen what this would change.
+    if standing != Standing::Agent && wanted.yes && differs(workspace, written)? {
+        let problem = Problem {
+            exit: 1,
+            code: "needs_person",
+            message: "baton.toml differs from the policy in force, and the old policy stays".into(),
+            next:
+                "baton policy show tells what would change, baton policy approve puts it in force"
+                    .into(),
+            details: serde_json::json!({}),
+        };
+        return Ok(("needs_person", Some(problem)));
+    }
+    let approved = super::policy::approve_as(workspace, &actor, standing, written, false, None);
     match approved.map(|approved| approved.policy) {
         Ok(Change::InForce) => Ok(("in_force", None)),
         Ok(Change::Unchanged) => Ok(("unchanged", None)),
@@ -344,6 +365,12 @@ fn put_in_force(
         }
         Err(other) => Err(other.into()),
     }
+}
+
+/// Whether another policy is in force.
+fn differs(workspace: &mut Workspace, written: &Policy) -> Result<bool, Failure> {
+    let current = policy::in_force(workspace)?;
+    Ok(current.is_some_and(|current| !Difference::between(&current, written).is_empty()))
 }
 
 fn zones_of(policy: &Policy) -> Vec<Proposed> {
@@ -407,6 +434,15 @@ fn done_words(done: &Done, colour: bool) -> String {
         Config::Kept => {
             let zones = counted(done.zones.len() as u64, "zone", "zones");
             let _ = writeln!(text, "{}  baton.toml ({zones})", good("kept"));
+        }
+        Config::Absent => {
+            let zones = counted(done.zones.len() as u64, "zone", "zones");
+            let _ = writeln!(
+                text,
+                "{}  the policy in force ({zones}): baton policy show. There is no baton.toml \
+                 here; git checkout BRANCH -- baton.toml brings it from a branch that has it",
+                good("kept")
+            );
         }
     }
     let policy = match done.policy.as_str() {

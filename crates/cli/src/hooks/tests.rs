@@ -161,9 +161,10 @@ fn fuzz_payloads() {
         Answer::GoOn(words),
     ];
     let tried = baton_testing::fuzz::run("payloads", &known, |input| {
-        let Ok(value) = serde_json::from_slice::<Value>(input) else { return };
+        let value = lenient::parse(input).unwrap_or_default();
         for client in Client::ALL {
-            let Some(payload) = read(client, &value) else { continue };
+            let read = read(client, &value).or_else(|| glimpsed(client, input));
+            let Some(payload) = read else { continue };
             for answer in &answers {
                 let said = say(&payload, answer);
                 let fine = said.out.is_empty() || serde_json::from_str::<Value>(&said.out).is_ok();

@@ -23,7 +23,7 @@ pub(super) fn exit_code(path: &Path, call: &str) -> Option<i64> {
 }
 
 fn ended(line: &[u8], call: &str) -> Option<i64> {
-    let line: Value = serde_json::from_slice(line).ok()?;
+    let line = super::lenient::parse(line)?;
     let item = line.get("payload")?.get("item")?;
     let said = |key: &str| item.get(key).and_then(Value::as_str);
     let is_its_own = said("type") == Some("CommandExecution") && said("id") == Some(call);

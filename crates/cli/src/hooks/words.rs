@@ -553,6 +553,15 @@ pub(crate) fn not_understood(client: Client) -> String {
     )
 }
 
+/// The same for the model, where it can be seen that something is done.
+pub(crate) fn unread(client: Client) -> String {
+    format!(
+        "Baton: this was not judged, because what {} sent of it could not be read. Go on \
+         carefully, and tell your user: baton doctor",
+        client.name()
+    )
+}
+
 /// The time is over; the act goes on unjudged.
 pub(crate) fn too_slow(limit: Duration) -> String {
     format!(

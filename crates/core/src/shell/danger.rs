@@ -314,7 +314,8 @@ fn environment(command: &Command, verbs: &mut Vec<Verb>) {
 fn settings(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     for setting in &call.settings {
         let name = setting.to_ascii_lowercase();
-        let elsewhere = ["core.hookspath", "alias.", "git-dir", "work-tree", "exec-path"];
+        let elsewhere =
+            ["core.hookspath", "alias.", "include", "git-dir", "work-tree", "exec-path"];
         if elsewhere.iter().any(|one| name.starts_with(one)) {
             verbs.push(Verb::NoVerify);
         }
@@ -453,15 +454,23 @@ fn config(call: &Call<'_>, verbs: &mut Vec<Verb>) {
     let mut operands = options.operands.iter().map(|operand| operand.shown().to_ascii_lowercase());
     let reads = ["--get", "--get-all", "--list", "-l", "--get-regexp", "--show-origin"];
     let named = |name: &String| {
-        name.starts_with("core.hookspath") || name.starts_with("alias.") || name == "include.path"
+        let begins = ["core.hookspath", "alias.", "include.path", "includeif."];
+        begins.iter().any(|one| name.starts_with(one))
     };
+    // With its section the setting goes, or comes from another.
+    let whole =
+        |name: &String| matches!(name.split('.').next(), Some("core" | "include" | "includeif"));
     let read = options.has(&reads) || matches!(first(&options), "get" | "list");
     // A name alone is read; with a value, or taken away, it is changed.
     let changes =
         options.has(&["--unset", "--unset-all", "--add", "--replace-all", "-e", "--edit"])
-            || matches!(first(&options), "set" | "unset" | "edit" | "rename-section")
+            || matches!(first(&options), "set" | "unset")
             || options.operands.len() > 1;
-    if !read && changes && (operands.any(|name| named(&name)) || options.has(&["-e", "--edit"])) {
+    let edits = options.has(&["-e", "--edit"]) || first(&options) == "edit";
+    let section = options.has(&["--remove-section", "--rename-section"])
+        || matches!(first(&options), "remove-section" | "rename-section");
+    let about = |name: String| if section { whole(&name) } else { changes && named(&name) };
+    if !read && (edits || operands.any(about)) {
         verbs.push(Verb::ConfigHooks);
     }
 }

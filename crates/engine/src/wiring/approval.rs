@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::command;
+use super::probe::Trust;
+use super::{Ground, command};
 
 /// The door needs both, by the names of the file and of the approvals.
 const EVENTS: [(&str, &str); 2] =
@@ -18,19 +19,44 @@ const EVENTS: [(&str, &str); 2] =
 /// What counts where a hook names no limit.
 const SECONDS_DEFAULT: u64 = 600;
 
-/// Does Codex run them? Where one of its files cannot be read, that file.
-pub(super) fn given(root: &Path, home: &Path) -> Result<bool, PathBuf> {
+/// Does Codex run them?
+pub(super) fn trust(ground: &Ground, home: &Path) -> Trust {
     let folder = std::env::var_os("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from);
     let settings = folder.join("config.toml");
-    let unread = || settings.clone();
+    let shown = |path: &Path| path.display().to_string();
+    match given(ground, &settings) {
+        Ok(Given::All) => Trust::Given,
+        Ok(Given::Some) => Trust::Missing,
+        Ok(Given::Refused) => Trust::Refused { file: shown(&settings) },
+        Err(file) => Trust::Untold { file: shown(&file) },
+    }
+}
+
+/// How far its user let Codex run them.
+enum Given {
+    All,
+    Some,
+    /// Nothing of this project is run.
+    Refused,
+}
+
+/// Where one of its files cannot be read, that file.
+fn given(ground: &Ground, settings: &Path) -> Result<Given, PathBuf> {
+    let unread = || settings.to_owned();
     // Where there is no such file, nothing was ever approved.
-    let text = match std::fs::read_to_string(&settings) {
+    let text = match std::fs::read_to_string(settings) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.map_err(|_| unread())?,
     };
     let settings: toml_edit::DocumentMut = text.parse().map_err(|_| unread())?;
+    let project = |root: &Path| settings.get("projects")?.get(root.to_str()?)?.get("trust_level");
+    // What is said of the tree itself counts more than what is said of the repository.
+    let level = project(&ground.root).or_else(|| project(ground.main_root()));
+    if level.and_then(|level| level.as_str()) == Some("untrusted") {
+        return Ok(Given::Refused);
+    }
     let states = settings.get("hooks").and_then(|hooks| hooks.get("state"));
-    let file = root.join(".codex/hooks.json");
+    let file = ground.main_root().join(".codex/hooks.json");
     let text = std::fs::read_to_string(&file).map_err(|_| file.clone())?;
     let hooks: Value = serde_json::from_str(&text).map_err(|_| file.clone())?;
     let runs = |(place, mark): (String, String)| {
@@ -40,7 +66,7 @@ pub(super) fn given(root: &Path, home: &Path) -> Result<bool, PathBuf> {
             && said("enabled").and_then(|enabled| enabled.as_bool()) != Some(false)
     };
     let mut ours = EVENTS.iter().flat_map(|(event, label)| ours(&hooks, event, label));
-    Ok(ours.all(runs))
+    Ok(if ours.all(runs) { Given::All } else { Given::Some })
 }
 
 /// Where each line of Baton's stands, and its mark.

@@ -7,7 +7,7 @@
 //! open: where Baton does not answer, Claude goes on.
 
 use super::command::Program;
-use super::json::{Entry, Hook, Json, Reader};
+use super::json::{Entry, Hook, Json, Kinds, Reader};
 use super::{Client, Content, Door, Mode, Piece};
 
 pub(super) const TEAM: &str = ".claude/settings.json";
@@ -68,11 +68,11 @@ pub(super) fn pieces(program: &Program<'_>) -> Vec<Piece> {
         Mode::Team => TEAM,
         Mode::Personal => PERSONAL,
     };
-    let piece = |door, path, entries| {
-        Piece::of(Client::Claude, door, path, Content::Json(Reader::Strict, entries))
+    let piece = |door, path, reader, entries| {
+        Piece::of(Client::Claude, door, path, Content::Json(reader, entries))
     };
     vec![
-        piece(Door::Hooks, settings, hooks(program)),
-        piece(Door::Server, ".mcp.json", server(program)),
+        piece(Door::Hooks, settings, Reader::Typed(Kinds::Claude), hooks(program)),
+        piece(Door::Server, ".mcp.json", Reader::Strict, server(program)),
     ]
 }

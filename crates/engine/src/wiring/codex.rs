@@ -5,7 +5,7 @@
 //! given. Its hooks fail open.
 
 use super::command::Program;
-use super::json::{Entry, Hook, Json, Reader};
+use super::json::{Entry, Hook, Json, Kinds, Reader};
 use super::{Client, Content, Door, Piece};
 
 const NAME: &str = "codex";
@@ -38,7 +38,7 @@ pub(super) fn pieces(program: &Program<'_>) -> Vec<Piece> {
         Entry::Hook(Hook { client: NAME, event, matcher, grouped: true, fields })
     };
     let hooks = Content::Json(
-        Reader::Closed(&["description", "hooks"]),
+        Reader::Closed(&["description", "hooks"], Kinds::Codex),
         EVENTS.into_iter().map(one).collect(),
     );
     let server = Content::Toml { program: program.name().to_owned() };

@@ -68,11 +68,17 @@ pub(super) fn quoted(word: &str) -> String {
     }
 }
 
-/// Whether this starts `baton hook CLIENT`: with its arguments apart, or all in one line.
+/// Whether this is `baton hook CLIENT` as some Baton wrote it: with its arguments apart, or all in
+/// one line. A line with other words in it is its user's, whatever it calls.
 pub(super) fn is_hook(line: &str, arguments: Option<&[String]>, client: &str) -> bool {
     if let Some(arguments) = arguments {
         return is_program(line) && arguments == ["hook", client];
     }
+    is_guard(line, client) || is_for_trees(line, client)
+}
+
+/// Whether a line calls `baton hook CLIENT` somewhere.
+pub(super) fn calls(line: &str, client: &str) -> bool {
     let call = format!(" hook {client}");
     line.match_indices(&call).any(|(at, _)| {
         let before = line[..at].trim_end_matches(['\'', '"']);
@@ -83,18 +89,38 @@ pub(super) fn is_hook(line: &str, arguments: Option<&[String]>, client: &str) ->
 
 /// Whether such a line does nothing but call Baton: in one of the two forms, or by its name alone.
 pub(super) fn is_plain(line: &str, client: &str, event: &str) -> bool {
-    if event.starts_with("Worktree") {
-        // These stand in for git; nothing is judged there.
-        return true;
-    }
+    // Those on trees stand in for git; nothing is judged there.
+    event.starts_with("Worktree") || is_guard(line, client)
+}
+
+fn is_guard(line: &str, client: &str) -> bool {
     let Some(before) = line.strip_suffix(&format!(" hook {client}")) else { return false };
     let program = before.rsplit_once("; exec ").map_or(before, |(_, program)| program);
-    let bare = match program.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-        Some(inner) => inner.replace("'\\''", "'"),
-        None => program.to_owned(),
-    };
+    let Some(bare) = unquoted(program).filter(|bare| is_program(bare)) else { return false };
     let ours = Program { mode: Mode::Personal, path: &bare };
-    quoted(&bare) == program && (program == before || line == ours.line(client, event))
+    program == before || line == ours.line(client, "")
+}
+
+/// What such a line does without Baton is not the same in every version.
+fn is_for_trees(line: &str, client: &str) -> bool {
+    let asked = line.strip_prefix("in=$(cat); if ");
+    let Some(there) = asked.unwrap_or(line).strip_prefix("command -v ") else { return false };
+    let Some((program, rest)) = there.split_once(" >/dev/null 2>&1") else { return false };
+    let call = format!("{program} hook {client}");
+    let ours = match asked {
+        Some(_) => rest.starts_with(&format!("; then out=$(printf %s \"$in\" | {call})")),
+        None => rest.starts_with(" || { ") && rest.ends_with(&format!("; exec {call}")),
+    };
+    ours && unquoted(program).is_some_and(|bare| is_program(&bare))
+}
+
+/// The word that a shell reads there, if it is written as Baton writes one.
+fn unquoted(word: &str) -> Option<String> {
+    let bare = match word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        Some(inner) => inner.replace("'\\''", "'"),
+        None => word.to_owned(),
+    };
+    (quoted(&bare) == word).then_some(bare)
 }
 
 /// Whose a server with these words is.
@@ -147,7 +173,16 @@ mod tests {
         }
         for line in ["mybaton hook claude", "baton hook claude-x", "baton hook", "hook claude", ""]
         {
-            assert!(!is_hook(line, None, "claude"), "{line}");
+            assert!(!is_hook(line, None, "claude") && !calls(line, "claude"), "{line}");
+        }
+        for line in [
+            "./log.sh; baton hook claude",
+            "BATON_STORE=x exec baton hook claude",
+            "exit 0; exec baton hook claude",
+            "baton hook claude | tee log",
+            "./log.sh; command -v baton >/dev/null 2>&1 || exit 0; exec baton hook claude",
+        ] {
+            assert!(!is_hook(line, None, "claude") && calls(line, "claude"), "{line}");
         }
         assert!(!is_hook("/usr/bin/other", Some(&["hook".into(), "claude".into()]), "claude"));
     }

@@ -272,8 +272,19 @@ pub(super) fn strangers(ground: &Ground, theirs: Option<&Hooks>) -> Vec<Step> {
     known().filter_map(step).collect()
 }
 
+/// Whether a hook is the very one that is in its place already, as a hook manager puts it there
+/// again.
+fn is_again(path: &Path, there: &Path) -> bool {
+    let plain = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let read = |path: &Path| fs::read(path).ok();
+    plain(path)
+        && plain(there)
+        && (runs(there) || !runs(path))
+        && read(path).is_some_and(|text| Some(text) == read(there))
+}
+
 fn home_of(ground: &Ground, git: &Path, home: &Path, name: &str) -> Result<PathBuf, String> {
-    let to = home.join(name);
+    let (to, from) = (home.join(name), folder(&ground.store));
     let shown = home.display();
     if !home.starts_with(&ground.root) && !home.starts_with(git) {
         return Err(format!(
@@ -281,7 +292,7 @@ fn home_of(ground: &Ground, git: &Path, home: &Path, name: &str) -> Result<PathB
              there, or away"
         ));
     }
-    match to.symlink_metadata().is_ok() {
+    match to.symlink_metadata().is_ok() && !is_again(&from.join(name), &to) {
         true => Err(format!(
             "it is yours, and {shown} has another of this name: make them one, \
                              there"
@@ -290,9 +301,13 @@ fn home_of(ground: &Ground, git: &Path, home: &Path, name: &str) -> Result<PathB
     }
 }
 
-/// Brings a hook of the user's out of Baton's folder. Nothing is ever in the place it goes to.
+/// Brings a hook of the user's out of Baton's folder. Nothing but the same is ever in the place it
+/// goes to.
 pub(super) fn move_out(step: &Step, to: &str) -> Result<(), Broken> {
     let failed = |error: std::io::Error| Broken(format!("it cannot be moved to {to}: {error}"));
+    if is_again(&step.path, Path::new(to)) {
+        return fs::remove_file(&step.path).map_err(failed);
+    }
     if let Some(folder) = Path::new(to).parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }

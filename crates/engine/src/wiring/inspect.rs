@@ -9,7 +9,7 @@ use super::probe::{self, Firing, Trust};
 use super::record::Record;
 use super::switches::{self, Off};
 use super::{
-    Client, Content, Door, Ground, Mode, Piece, Put, files, git_hooks, in_use, pieces, text,
+    Client, Content, Door, Ground, Mode, Piece, Put, files, git_hooks, in_use, pieces, text, toml,
 };
 use crate::failure::Failure;
 use crate::git::Git;
@@ -217,21 +217,42 @@ fn state(ground: &Ground, client: Client, door: Door) -> (State, Option<Mode>, V
     }
 }
 
+/// Whether a line that is not Baton's alone calls it all the same.
+fn calls(piece: &Piece, text: &str) -> bool {
+    matches!(&piece.content, Content::Json(_, entries) if json::calls_baton(text, entries))
+}
+
 fn judge(ground: &Ground, piece: &Piece) -> (State, Vec<Line>) {
-    let file = || piece.path.clone();
+    let reads_main = piece.client == Some(Client::Codex) && piece.door == Door::Hooks;
+    let base = if reads_main { ground.main_root() } else { &ground.root };
+    let file = || match base == ground.root {
+        true => piece.path.clone(),
+        false => base.join(&piece.path).display().to_string(),
+    };
     let broken = |why: super::Broken| (State::Broken { file: file(), why: why.0 }, Vec::new());
     if let Some(why) = ground.unnameable() {
         return broken(super::Broken(why.to_owned()));
     }
-    let there = match files::look(&ground.root, &piece.path) {
+    let there = match files::look(base, &piece.path) {
         Ok(there) => there,
         Err(why) => return broken(why),
     };
-    let Some(text) = there.text else { return (State::Missing, Vec::new()) };
+    let Some(text) = there.text else {
+        let why = "nothing calls Baton: codex reads this one, also in linked trees".to_owned();
+        let state = match base == ground.root {
+            true => State::Missing,
+            false => State::Unguarded { file: file(), why },
+        };
+        return (state, Vec::new());
+    };
+    if matches!(piece.content, Content::Toml { .. }) && toml::is_off(&text) {
+        let why = "`mcp_servers.baton.enabled` is false: codex does not start it".to_owned();
+        return (State::Off { file: file(), why }, Vec::new());
+    }
     let same = match (piece.content.put(Some(&text)), piece.content.take_out(&text)) {
         (Err(why), _) => return broken(why),
         (Ok(Put::Text(same)), _) if same == text => true,
-        (Ok(Put::Text(_)), Ok(Some(without))) if without == text => {
+        (Ok(Put::Text(_)), Ok(Some(without))) if without == text && !calls(piece, &text) => {
             return (State::Missing, Vec::new());
         }
         _ => false,

@@ -6,11 +6,13 @@
 //! hooks of the user in the same list stay and run too.
 
 mod guards;
+mod kinds;
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 
 pub(super) use guards::{Line, guards};
+pub(super) use kinds::Kinds;
 
 use super::Broken;
 use super::command::{self, Server};
@@ -100,13 +102,15 @@ pub(super) enum Reader {
     Unmarked,
     /// Plain JSON: where it is anything else, nothing of the file counts.
     Strict,
+    /// The same, and one value of another kind is as bad.
+    Typed(Kinds),
     /// The same without a byte order mark, and with no other keys than these.
-    Closed(&'static [&'static str]),
+    Closed(&'static [&'static str], Kinds),
 }
 
 /// Whether the client can read it at all.
 pub(super) fn readable(text: &str, reader: Reader) -> Result<(), Broken> {
-    let unmarked = matches!(reader, Reader::Unmarked | Reader::Closed(_));
+    let unmarked = matches!(reader, Reader::Unmarked | Reader::Closed(..));
     if unmarked && text.starts_with(BYTE_ORDER_MARK) {
         return Err(Broken(
             "it begins with a byte order mark, with which its client reads nothing of it: save it \
@@ -114,10 +118,11 @@ pub(super) fn readable(text: &str, reader: Reader) -> Result<(), Broken> {
                 .to_owned(),
         ));
     }
-    let keys = match reader {
+    let (keys, kinds) = match reader {
         Reader::Lenient | Reader::Unmarked => return Ok(()),
-        Reader::Strict => None,
-        Reader::Closed(keys) => Some(keys),
+        Reader::Strict => (None, None),
+        Reader::Typed(kinds) => (None, Some(kinds)),
+        Reader::Closed(keys, kinds) => (Some(keys), Some(kinds)),
     };
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if text.trim().is_empty() {
@@ -130,8 +135,11 @@ pub(super) fn readable(text: &str, reader: Reader) -> Result<(), Broken> {
     let other = object
         .map(|(name, _)| name)
         .find(|name| keys.is_some_and(|keys| !keys.contains(&name.as_str())));
-    match other {
-        Some(name) => Err(Broken(format!("its client takes no file with `{name}` in it"))),
+    if let Some(name) = other {
+        return Err(Broken(format!("its client takes no file with `{name}` in it")));
+    }
+    match kinds.and_then(|kinds| kinds::fault(&value, kinds)) {
+        Some(fault) => Err(Broken(format!("{fault}, so its client reads nothing of this file"))),
         None => Ok(()),
     }
 }
@@ -353,26 +361,51 @@ fn hooks_of(group: &CstObject) -> Vec<CstNode> {
 }
 
 fn ours_in(list: &CstArray, client: &str) -> Vec<Seat> {
+    let ours = |seat: &Seat| {
+        let (line, arguments) = line_of(&seat.hook);
+        command::is_hook(&line, arguments.as_deref(), client)
+    };
+    seats_in(list).into_iter().filter(ours).collect()
+}
+
+/// Whether a hook in this list calls Baton among words of the user's own.
+fn is_called_in(list: &CstArray, client: &str) -> bool {
+    let calls = |seat: &Seat| command::calls(&line_of(&seat.hook).0, client);
+    seats_in(list).iter().any(calls)
+}
+
+/// Whether such a hook is anywhere in the text.
+pub(super) fn calls_baton(text: &str, entries: &[Entry]) -> bool {
+    let top = parse(text).ok().and_then(|(root, _)| root.object_value());
+    let Some(hooks) = top.and_then(|top| top.object_value("hooks")) else { return false };
+    entries.iter().any(|entry| match entry {
+        Entry::Hook(hook) => {
+            hooks.array_value(hook.event).is_some_and(|list| is_called_in(&list, hook.client))
+        }
+        _ => false,
+    })
+}
+
+/// Every hook of an event, in a group or by itself.
+fn seats_in(list: &CstArray) -> Vec<Seat> {
     let mut seats = Vec::new();
     for element in list.elements().iter().filter_map(CstNode::as_object) {
-        if is_our_hook(&element, client) {
-            seats.push(Seat { group: None, hook: element });
-            continue;
-        }
         for hook in hooks_of(&element).iter().filter_map(CstNode::as_object) {
-            if is_our_hook(&hook, client) {
-                seats.push(Seat { group: Some(element.clone()), hook });
-            }
+            seats.push(Seat { group: Some(element.clone()), hook });
+        }
+        if element.get("command").is_some() {
+            seats.push(Seat { group: None, hook: element });
         }
     }
     seats
 }
 
-fn is_our_hook(hook: &CstObject, client: &str) -> bool {
+/// What a hook runs, and its arguments where they stand apart.
+fn line_of(hook: &CstObject) -> (String, Option<Vec<String>>) {
     let value = |name| hook.get(name).and_then(|found| found.value());
-    let Some(line) = value("command").and_then(|found| text_of(&found)) else { return false };
+    let line = value("command").and_then(|found| text_of(&found)).unwrap_or_default();
     let arguments = value("args").and_then(|found| found.as_array());
-    command::is_hook(&line, arguments.map(|list| texts_in(&list)).as_deref(), client)
+    (line, arguments.map(|list| texts_in(&list)))
 }
 
 fn text_of(node: &CstNode) -> Option<String> {

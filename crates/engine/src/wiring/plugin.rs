@@ -3,12 +3,24 @@
 //! Owns the folder's layout: manifest, hooks, MCP server, one skill. Writes only into a folder that
 //! is new, empty, or a plugin of Baton's already.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::command::Program;
+use super::record::hash;
 use super::{Broken, Mode, claude, files, json, words};
 
 const MANIFEST: &str = ".claude-plugin/plugin.json";
+/// What Baton wrote last, by its hashes: what is otherwise was changed by somebody.
+const RECORD: &str = ".claude-plugin/baton-wrote.json";
+
+/// What became of the folder.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub files: Vec<String>,
+    /// Files that somebody changed, which stay.
+    pub kept: Vec<String>,
+}
 
 /// Which file could not be written, and why.
 #[derive(Debug)]
@@ -18,7 +30,7 @@ pub struct Problem {
 }
 
 /// Writes the plugin and names its files.
-pub fn write(folder: &Path) -> Result<Vec<String>, Problem> {
+pub fn write(folder: &Path) -> Result<Written, Problem> {
     let problem = |path: &Path, why: Broken| Problem { path: path.to_owned(), why: why.0 };
     let io = |error: std::io::Error| problem(folder, Broken(error.to_string()));
     std::fs::create_dir_all(folder).map_err(io)?;
@@ -31,14 +43,28 @@ pub fn write(folder: &Path) -> Result<Vec<String>, Problem> {
     if !ours && !empty {
         return Err(problem(folder, Broken("it holds something else already".to_owned())));
     }
-    let mut written = Vec::new();
+    let record = files::look(folder, RECORD).map_err(|why| failed(RECORD, why))?;
+    let text = record.text.as_deref().unwrap_or("{}");
+    let mut known: BTreeMap<String, String> = serde_json::from_str(text).unwrap_or_default();
+    let mut written = Written::default();
     for (name, text) in contents {
         let there = files::look(folder, name).map_err(|why| failed(name, why))?;
-        if there.text.as_deref() != Some(&*text) {
-            files::write(&there.path, there.text.as_deref(), &text, None)
-                .map_err(|why| failed(name, why))?;
+        let now = there.text.as_deref();
+        let is_ours = |now: &str| now == text || known.get(name) == Some(&hash(now));
+        if !now.is_none_or(is_ours) {
+            written.kept.push(name.to_owned());
+            continue;
         }
-        written.push(name.to_owned());
+        if now != Some(&*text) {
+            files::write(&there.path, now, &text, None).map_err(|why| failed(name, why))?;
+        }
+        known.insert(name.to_owned(), hash(&text));
+        written.files.push(name.to_owned());
+    }
+    let text = serde_json::to_string_pretty(&known).unwrap_or_default() + "\n";
+    if record.text.as_deref() != Some(&*text) {
+        files::write(&record.path, record.text.as_deref(), &text, None)
+            .map_err(|why| failed(RECORD, why))?;
     }
     Ok(written)
 }

@@ -4,14 +4,14 @@
 //! the payload read, the store opened, and a mark left that is looked for here. And what a client
 //! says of trust in its own files, which are only read. A probe acts for nobody, judges nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::command::Program;
 use super::json::Line;
-use super::{Client, Ground, Mode, approval, json};
+use super::{Client, Ground, Mode, approval, json, switches};
 use crate::doors;
 use crate::errand;
 use crate::place::Place;
@@ -103,14 +103,12 @@ pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
     let Some(home) = &ground.home else { return Trust::Unknown };
     let shown = |path: &Path| path.display().to_string();
     let said = match client {
-        Client::Codex => match approval::given(&ground.root, home) {
-            Ok(given) => Some(given),
-            Err(file) => return Trust::Untold { file: shown(&file) },
-        },
+        Client::Codex => return approval::trust(ground, home),
         Client::Claude => claude(&ground.root, home),
         Client::Gemini => {
+            let home = switches::home_of_gemini(home);
             let file = home.join(".gemini/trustedFolders.json");
-            return match gemini(&ground.root, home, &file) {
+            return match gemini(&ground.root, &home, &file) {
                 true => Trust::Refused { file: shown(&file) },
                 false => Trust::Unknown,
             };
@@ -124,7 +122,8 @@ pub(super) fn trust(ground: &Ground, client: Client) -> Trust {
     }
 }
 
-/// Whether Gemini was told not to trust this very folder. Its user may have switched that off.
+/// Whether Gemini was told not to trust this folder, by the nearest one around it of which it was
+/// told anything. Its user may have switched that off.
 fn gemini(root: &Path, home: &Path, file: &Path) -> bool {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let switch = ["security", "folderTrust", "enabled"];
@@ -132,13 +131,15 @@ fn gemini(root: &Path, home: &Path, file: &Path) -> bool {
     if settings.and_then(|enabled| enabled.as_bool()) == Some(false) {
         return false;
     }
-    let said = root.to_str().and_then(|root| json::value_at(&read(file), &[root]));
-    said.is_some_and(|said| said == "DO_NOT_TRUST")
+    let text = read(file);
+    let said = |folder: &Path| json::value_at(&text, &[folder.to_str()?]);
+    root.ancestors().find_map(said).is_some_and(|said| said == "DO_NOT_TRUST")
 }
 
 /// Claude asks once for each folder, and until then runs no hook of it.
 fn claude(root: &Path, home: &Path) -> Option<bool> {
-    let text = std::fs::read_to_string(home.join(".claude.json")).ok()?;
+    let folder = std::env::var_os("CLAUDE_CONFIG_DIR").map_or_else(|| home.into(), PathBuf::from);
+    let text = std::fs::read_to_string(folder.join(".claude.json")).ok()?;
     let settings: Value = serde_json::from_str(&text).ok()?;
     let project = settings.get("projects")?.get(root.to_str()?)?;
     project.get("hasTrustDialogAccepted")?.as_bool()

@@ -130,7 +130,7 @@ impl Record {
         let there = files::look(store, FILE).map_err(|why| unusable(path.clone(), why.0))?;
         let Some(text) = there.text else { return Ok(Self::default()) };
         let record: Self = serde_json::from_str(&text)
-            .map_err(|error| unusable(path.clone(), error.to_string()))?;
+            .map_err(|error| Failure::Record { path: path.clone(), detail: error.to_string() })?;
         match record.version <= VERSION {
             true => Ok(record.moved_to(store)),
             false => Err(unusable(path, "it was written by a newer Baton".to_owned())),

@@ -23,13 +23,28 @@ pub(super) fn off(ground: &Ground, client: Client) -> Option<Off> {
         Client::Codex => (&[".codex/config.toml"], ".codex/config.toml".into()),
         Client::Cursor | Client::Opencode | Client::Aider => return None,
     };
-    let own = match (client, std::env::var_os("CODEX_HOME")) {
-        (Client::Codex, Some(folder)) => Some(PathBuf::from(folder).join("config.toml")),
-        _ => ground.home.as_ref().map(|home| home.join(in_home)),
+    let set = |name: &str| std::env::var_os(name).filter(|folder| !folder.is_empty());
+    let moved = match client {
+        Client::Codex => set("CODEX_HOME").map(|folder| PathBuf::from(folder).join("config.toml")),
+        Client::Claude => {
+            set("CLAUDE_CONFIG_DIR").map(|folder| PathBuf::from(folder).join("settings.json"))
+        }
+        _ => None,
     };
+    let home = ground.home.as_deref().map(|home| match client {
+        Client::Gemini => home_of_gemini(home),
+        _ => home.to_owned(),
+    });
+    let own = moved.or_else(|| home.map(|home| home.join(in_home)));
     let here = in_repository.iter().map(|file| (ground.root.join(file), (*file).to_owned()));
     let own = own.map(|path| (path.clone(), path.display().to_string()));
     here.chain(own).find_map(|(path, file)| said(client, &path).map(|why| Off { file, why }))
+}
+
+/// Where Gemini has its folder `.gemini`.
+pub(super) fn home_of_gemini(home: &Path) -> PathBuf {
+    let moved = std::env::var_os("GEMINI_CLI_HOME").filter(|folder| !folder.is_empty());
+    moved.map_or_else(|| home.to_owned(), PathBuf::from)
 }
 
 fn said(client: Client, path: &Path) -> Option<String> {
@@ -49,8 +64,16 @@ fn said(client: Client, path: &Path) -> Option<String> {
         }
         Client::Codex => {
             let document: toml_edit::DocumentMut = text.parse().ok()?;
-            let hooks = document.get("features")?.get("hooks")?;
-            (hooks.as_bool() == Some(false)).then_some("`features.hooks` is false")
+            let features = document.get("features")?;
+            let is_off = |name: &str| features.get(name).and_then(|on| on.as_bool()) == Some(false);
+            match (is_off("hooks"), is_off("codex_hooks")) {
+                (true, _) => Some("`features.hooks` is false"),
+                // Its older name.
+                (false, true) if features.get("hooks").is_none() => {
+                    Some("`features.codex_hooks` is false")
+                }
+                _ => None,
+            }
         }
         Client::Cursor | Client::Opencode | Client::Aider => None,
     };

@@ -99,6 +99,13 @@ pub(super) fn put(text: &str, program: &str) -> Result<String, Broken> {
     Ok(written(&document, &frame))
 }
 
+/// Whether the user switched our server off.
+pub(super) fn is_off(text: &str) -> bool {
+    let document = parse(text).ok().map(|(document, _)| document);
+    let server = document.as_ref().and_then(|document| document.get(SERVERS)?.get(NAME));
+    server.and_then(|server| server.get("enabled")?.as_bool()) == Some(false)
+}
+
 /// Names the variables that are not named yet; what a user named stays.
 fn pass_variables(server: &mut dyn TableLike) {
     match server.get_mut(VARIABLES).map(Item::as_array_mut) {

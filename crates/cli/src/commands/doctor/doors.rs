@@ -8,7 +8,9 @@ use baton_engine::wiring::probe::{Firing, Trust};
 use baton_engine::wiring::{Client, DoorState, Doors, Inspection, Lack, Mode};
 
 use super::{Report, State};
+use crate::desk;
 use crate::render::shown;
+use crate::words::word;
 
 /// With `marks`, what a probe leaves behind can be written at all.
 pub(super) fn judge(report: &mut Report, found: &Inspection, marks: bool) {
@@ -99,7 +101,11 @@ fn client(report: &mut Report, doors: &Doors, marks: bool) {
     match server {
         DoorState::Installed | DoorState::Unguarded { .. } => report.ok(check, "installed"),
         DoorState::None => {}
-        DoorState::Broken { file, why } | DoorState::Off { file, why } => {
+        DoorState::Off { file, why } => {
+            let detail = format!("switched off in {}: {}", shown(file), shown(why));
+            report.tell(check, State::Warning, detail, "take that line out");
+        }
+        DoorState::Broken { file, why } => {
             let detail = format!("{} cannot be used: {}", shown(file), shown(why));
             report.tell(check, State::Warning, detail, "put it right, then baton init");
         }
@@ -108,6 +114,11 @@ fn client(report: &mut Report, doors: &Doors, marks: bool) {
             report.tell(check, State::Warning, detail, &next);
         }
     }
+}
+
+/// The checkout of a file of Codex's that is not this tree's.
+fn main_of(file: &str) -> Option<&str> {
+    file.strip_suffix("/.codex/hooks.json").filter(|main| main.starts_with('/'))
 }
 
 /// What a door lacks, and what to do about it.
@@ -121,6 +132,10 @@ fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
             let (file, why) = (shown(file), shown(why));
             let next = match doors.client {
                 Client::Opencode => format!("move {file} away, then baton init"),
+                // Codex reads the main checkout's, so that is where it is put right.
+                Client::Codex if let Some(main) = main_of(&file) => {
+                    format!("baton -C {} init", word(main))
+                }
                 _ => "baton init".to_owned(),
             };
             (format!("edits and shell of {name} are not guarded: in {file}, {why}"), next)
@@ -139,6 +154,16 @@ fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
             (
                 format!("a probe through the hook of {name} did not reach Baton ({why}){by_path}"),
                 "put baton in a folder of PATH, or baton init --personal".to_owned(),
+            )
+        }
+        Lack::Refused { file } if doors.client == Client::Codex => {
+            let file = shown(file);
+            (
+                format!("codex was told not to trust this project, in {file}: no hook runs"),
+                format!(
+                    "make its trust_level \"trusted\" in {file}; then start codex here, type \
+                     /hooks, and approve Baton's"
+                ),
             )
         }
         Lack::Refused { file } => (
@@ -197,6 +222,11 @@ fn mended(found: &Inspection) -> String {
     }
 }
 
+/// The same where nobody may be there to be asked.
+fn mended_unasked(found: &Inspection) -> String {
+    format!("{}{}", mended(found), if desk::can_ask() { "" } else { " --yes" })
+}
+
 fn git(report: &mut Report, found: &Inspection, marks: bool) {
     let wired = found.doors.iter().any(|doors| doors.in_use);
     let bad = if wired { State::Problem } else { State::Warning };
@@ -247,7 +277,7 @@ fn git(report: &mut Report, found: &Inspection, marks: bool) {
                 "core.hooksPath leads to Baton's hooks of another place, {from}, as after a move \
                  or a copy: no hook of this repository runs, nor your own"
             );
-            report.tell("git door", State::Problem, detail, &mended(found));
+            report.tell("git door", State::Problem, detail, &mended_unasked(found));
         }
         Some(Standing::Unguarded { hooks }) => report.tell(
             "git door",

@@ -1,15 +1,19 @@
 //! What a client gives to its hook.
 //!
 //! Owns the reading of standard input, which ends with the time a hook has: a client that never
-//! closes it is not waited for.
+//! closes it is not waited for. And the answer to what nobody can read.
 
 use std::time::Instant;
 
+use baton_engine::failure::Failure;
+use baton_engine::place;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::desk;
 use crate::hooks::limit::LIMIT;
+use crate::hooks::{self, Answer, Client, words};
 
 /// Most payloads are shorter.
 const PAYLOAD_BYTES_USUAL: usize = 4 * 1024;
@@ -47,4 +51,20 @@ fn comes(begun: Instant) -> bool {
         Ok(Err(Errno::INTR)) => begun.elapsed() < LIMIT,
         _ => true,
     }
+}
+
+/// The answer where nothing can be judged and yet it can be seen that something is done here: it
+/// goes on, and the model is told. Else nothing could be said that the client would understand, and
+/// only its log may keep a word.
+pub(super) fn unread(client: Client, text: &[u8]) -> Option<String> {
+    let payload = hooks::glimpsed(client, text)?;
+    let opened = desk::open(&payload.cwd);
+    if matches!(opened, Err(Failure::Place(place::Error::NotInitialised { .. }))) {
+        return None;
+    }
+    let answer = match hooks::is_told(&payload, true) {
+        true => Answer::Context(words::unread(payload.client)),
+        false => Answer::Silent,
+    };
+    Some(hooks::say(&payload, &answer).out).filter(|said| !said.is_empty())
 }

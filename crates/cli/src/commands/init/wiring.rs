@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use baton_core::policy::Standing;
 use baton_engine::failure::Failure;
-use baton_engine::place::Place;
+use baton_engine::place::{Place, TreeKind};
 use baton_engine::process::Machine;
 use baton_engine::setup::Config;
 use baton_engine::whoami;
@@ -322,6 +322,13 @@ pub(super) fn remove(common: &Common, yes: bool) -> Outcome {
     }
     let wiring = wiring::unwire(&ground)?;
     let broken = problem(&wiring, true);
+    let hooks_went = |step: &Step| step.door == Door::Git && step.state == State::Removed;
+    if matches!(place.tree_kind, TreeKind::Linked { .. }) && wiring.iter().any(hooks_went) {
+        remark(
+            "note: git's hooks are those of the whole repository: no tree of it has Baton's any \
+             more, though clients may still be wired there; baton init in one brings them back",
+        );
+    }
     desk::answer(common.json, &Removed { wiring }, |removed, colour| {
         let lines = removed.wiring.iter().map(|step| format!("{}\n", step_words(step, colour)));
         let lines: String = lines.collect();
@@ -348,22 +355,31 @@ fn decides_as_agent(common: &Common, place: &Place) -> bool {
 struct Plugin {
     folder: String,
     files: Vec<String>,
+    /// Files that somebody changed, which stay.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<String>,
 }
 
 /// `init --plugin`.
 pub(super) fn plugin(common: &Common, folder: &Path) -> Outcome {
     let folder = desk::folder(common)?.join(folder);
-    let files = wiring::plugin::write(&folder).map_err(|problem| Problem {
+    let written = wiring::plugin::write(&folder).map_err(|problem| Problem {
         exit: 1,
         code: "plugin",
         message: format!("{}: {}", shown(&problem.path.to_string_lossy()), shown(&problem.why)),
         next: "name a folder that is new or empty".into(),
         details: serde_json::json!({}),
     })?;
-    let written = Plugin { folder: folder.to_string_lossy().into_owned(), files };
+    let wiring::plugin::Written { files, kept } = written;
+    let written = Plugin { folder: folder.to_string_lossy().into_owned(), files, kept };
     desk::answer(common.json, &written, |written, _| {
         let folder = word(&written.folder);
-        format!("wrote {}\nnext: claude --plugin-dir {folder}\n", written.files.join(", "))
+        let mut text = format!("wrote {}\n", written.files.join(", "));
+        if !written.kept.is_empty() {
+            let kept = written.kept.join(", ");
+            let _ = writeln!(text, "kept {kept}: not as Baton wrote it, so it is yours");
+        }
+        text + &format!("next: claude --plugin-dir {folder}\n")
     });
     Ok(ExitCode::SUCCESS)
 }

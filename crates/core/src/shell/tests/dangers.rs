@@ -148,8 +148,25 @@ fn verbs_of_git_that_commit_push_and_set() {
         "git config --unset core.hooksPath",
         "git config set core.hooksPath x",
         "git config alias.ci 'commit --no-verify'",
+        "git config --remove-section core",
+        "git config remove-section Core",
+        "git config --rename-section core x",
+        "git config rename-section x core",
+        "git config edit",
+        "git config --global -e",
+        "git config include.path ../x",
+        "git config set includeIf.gitdir:/x/.path ../x",
+        "git config --add includeIf.onbranch:main.path ../x",
     ];
     each(&[Verb::ConfigHooks], &hooks);
+    each(&[Verb::NoVerify, Verb::PlainCommit], &["git -c include.path=x commit -m x"]);
+    let others = [
+        "git config --remove-section branch.x",
+        "git config --rename-section branch.x branch.y",
+        "git config --get core.hooksPath",
+        "git config core.editor vi",
+    ];
+    each(&[], &others);
 }
 
 #[test]

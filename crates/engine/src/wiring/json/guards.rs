@@ -6,7 +6,9 @@
 
 use jsonc_parser::cst::CstObject;
 
-use super::{Broken, Entry, HARMFUL, Hook, Json, Seat, command, ours_in, parse, text_of, texts_in};
+use super::{
+    Broken, Entry, HARMFUL, Hook, Json, Seat, command, is_called_in, ours_in, parse, text_of,
+};
 
 /// Matchers that match everything.
 const EVERYTHING: [&str; 3] = ["", "*", ".*"];
@@ -40,7 +42,7 @@ pub(in super::super) fn guards(text: &str, entries: &[Entry]) -> Result<Guards, 
     });
     for hook in wanted {
         let list = hooks.as_ref().and_then(|hooks| hooks.array_value(hook.event));
-        let seats = list.map(|list| ours_in(&list, hook.client)).unwrap_or_default();
+        let seats = list.as_ref().map(|list| ours_in(list, hook.client)).unwrap_or_default();
         let mut faults: Vec<Option<String>> = seats.iter().map(|seat| fault(seat, hook)).collect();
         let good = faults.iter().position(Option::is_none);
         match good.and_then(|good| seats.get(good)) {
@@ -53,7 +55,9 @@ pub(in super::super) fn guards(text: &str, entries: &[Entry]) -> Result<Guards, 
             Some(_) => {}
             None => {
                 let why = faults.drain(..).flatten().next();
-                let why = why.unwrap_or_else(|| "nothing calls Baton".to_owned());
+                let changed = list.is_some_and(|list| is_called_in(&list, hook.client));
+                let none = if changed { "the line was changed" } else { "nothing calls Baton" };
+                let why = why.unwrap_or_else(|| none.to_owned());
                 found.faults.push(format!("at {} {why}", hook.event));
             }
         }
@@ -62,12 +66,8 @@ pub(in super::super) fn guards(text: &str, entries: &[Entry]) -> Result<Guards, 
 }
 
 fn line_of(hook: &CstObject) -> Line {
-    let value = |name| hook.get(name).and_then(|found| found.value());
-    let arguments = value("args").and_then(|found| found.as_array());
-    Line {
-        command: value("command").and_then(|found| text_of(&found)).unwrap_or_default(),
-        arguments: arguments.map(|list| texts_in(&list)),
-    }
+    let (command, arguments) = super::line_of(hook);
+    Line { command, arguments }
 }
 
 /// Why this hook does not do what it is there for.
