@@ -341,6 +341,9 @@ pub(crate) fn role_sentence(refused: &roles::Refused) -> String {
 
 pub(crate) fn role_next(refused: &roles::Refused) -> &'static str {
     match (&refused.resource, refused.what.as_str()) {
+        (Some(_), what) if what.starts_with("land ") => {
+            "take that out of the branch, or leave the landing to a session whose role writes it"
+        }
         (Some(_), _) => "baton task add 'what is to be changed', for a session that may",
         (None, "use the shell") => "read and search with your client's own tools",
         _ => "baton handoff offer --help, to leave it to a session that may",

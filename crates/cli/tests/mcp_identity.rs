@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::Scratch;
 use crate::hooks::hook_with;
 use crate::mcp::{Client, PATIENCE};
+use crate::sandbox_mcp::offers;
 
 /// A client's program: it runs the lines of a script one after the other, as its children.
 fn program(scratch: &Scratch, name: &str, lines: &str) -> Command {
@@ -279,4 +280,22 @@ fn s19_what_everybody_can_read_of_a_clients_session_is_not_enough_to_be_it() {
         let said = scratch.baton(words).ok().out;
         assert!(!said.contains("a-secret-of-the-client"), "{said}");
     }
+}
+
+#[test]
+fn a_tool_that_the_role_has_no_use_for_is_absent() {
+    Scratch::on_each_store("", |scratch| {
+        for (role, there) in [("review", false), ("explore", false), ("debug", true)] {
+            let words = ["session", "start", "--role", role, "--json"];
+            let started = scratch.baton(&words).ok().json();
+            let credential = started["credential"].as_str().unwrap();
+            let mut client = Client::of_session(scratch, credential);
+            assert_eq!(offers(&mut client, "commit_and_land"), there, "{role}");
+            assert!(offers(&mut client, "task_update"));
+        }
+        // Whoever is not known yet is offered everything.
+        let mut client = Client::start(scratch);
+        client.initialize("2025-06-18");
+        assert!(offers(&mut client, "commit_and_land"));
+    });
 }

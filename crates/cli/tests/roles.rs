@@ -210,6 +210,101 @@ fn commit_land_and_deploy_are_for_roles_that_may() {
     scratch.acts(&code, &["land", "topic"]).ok();
 }
 
+/// A tree of this name with a commit of this file that no hook saw.
+fn sneaks(scratch: &Scratch, session: &str, name: &str, file: &str) -> String {
+    scratch.acts(session, &["worktree", "new", name]).ok();
+    let tree = scratch.path(&format!("repo.trees/{name}"));
+    std::fs::create_dir_all(tree.join(file).parent().unwrap()).unwrap();
+    std::fs::write(tree.join(file), format!("{name}\n")).unwrap();
+    let tree = tree.to_str().unwrap().to_owned();
+    scratch.git(&["-C", &tree, "add", file]);
+    scratch.git(&["-C", &tree, "-c", "core.hooksPath=/dev/null", "commit", "-qm", name]);
+    tree
+}
+
+#[test]
+fn what_a_branch_brings_must_be_what_its_lander_may_write() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        scratch.git(&["config", "user.name", "Ann"]);
+        scratch.git(&["config", "user.email", "ann@example.invalid"]);
+        let test = session(scratch, "tess", "test");
+        let own = sneaks(scratch, &test, "own", "src/a.rs");
+        let said = scratch.acts(&test, &["-C", &own, "land"]).refused(1);
+        let why = "your role is test, which may not land src/a.rs: it writes everything but source";
+        assert!(said.err.contains(why), "{said:?}");
+        assert!(said.err.contains("next: take that out of the branch, or leave"), "{said:?}");
+        let branch = scratch.git(&["-C", &own, "branch", "--show-current"]);
+        let branch = branch.trim();
+        for words in [&["land", branch, "--queue"][..], &["land", branch, "--task", "t1"]] {
+            scratch.baton(&["task", "add", "One"]).ok();
+            scratch.acts(&test, words).refused(1);
+        }
+        let journal = scratch.baton(&["journal", "--kind", "deed_refused"]).ok().out;
+        assert!(journal.contains("was refused a landing of src/a.rs"), "{journal}");
+        // Nor by a branch that has no tree.
+        scratch.git(&["branch", "plain", branch]);
+        scratch.acts(&test, &["land", "plain"]).refused(1);
+        // What it may write lands, and so does its branch for whoever may write it.
+        let tests = sneaks(scratch, &test, "tests", "tests/a.rs");
+        scratch.acts(&test, &["-C", &tests, "land"]).ok();
+        let code = session(scratch, "cora", "code");
+        scratch.acts(&code, &["land", branch]).ok();
+        // Another's work is another's.
+        let other = sneaks(scratch, &code, "other", "src/b.rs");
+        let branch = scratch.git(&["-C", &other, "branch", "--show-current"]);
+        scratch.acts(&test, &["-C", &other, "land"]).refused(1);
+        scratch.acts(&test, &["land", branch.trim()]).ok();
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn who_divides_work_lands_what_others_made_and_not_its_own_source() {
+    let scratch = Scratch::with_policy("# plain\n");
+    scratch.git(&["config", "user.name", "Ann"]);
+    scratch.git(&["config", "user.email", "ann@example.invalid"]);
+    let olga = session(&scratch, "olga", "orchestrator");
+    let own = sneaks(&scratch, &olga, "own", "src/a.rs");
+    let said = scratch.acts(&olga, &["-C", &own, "land"]).refused(1);
+    assert!(said.err.contains("may not land src/a.rs"), "{said:?}");
+    // A tree that it made is a worker's once that one sits there.
+    let worker = ["-C", &own, "session", "start", "--name", "wim", "--role", "code"];
+    scratch.acts(&olga, &worker).ok();
+    scratch.acts(&olga, &["-C", &own, "land"]).ok();
+    let code = session(&scratch, "cora", "code");
+    let others = sneaks(&scratch, &code, "others", "src/b.rs");
+    scratch.acts(&olga, &["-C", &others, "land"]).ok();
+}
+
+#[test]
+fn the_queue_is_for_roles_that_land() {
+    Scratch::on_each_store("# plain\n", |scratch| {
+        scratch.git(&["config", "user.name", "Ann"]);
+        scratch.git(&["config", "user.email", "ann@example.invalid"]);
+        let code = session(scratch, "cora", "code");
+        let tree = sneaks(scratch, &code, "own", "src/a.rs");
+        scratch.acts(&code, &["-C", &tree, "land", "--queue"]).ok();
+        let review = session(scratch, "rita", "review");
+        let refused = |words: &[&str]| {
+            let said = scratch.acts(&review, words).refused(1);
+            let why = "your role is review, which may not land";
+            assert!(said.err.contains(why), "{words:?}: {said:?}");
+        };
+        refused(&["queue", "run", "--once"]);
+        refused(&["queue", "pause"]);
+        refused(&["queue", "remove", "l1"]);
+        scratch.acts(&code, &["queue", "pause"]).ok();
+        refused(&["queue", "resume"]);
+        scratch.acts(&code, &["queue", "resume"]).ok();
+        scratch.acts(&code, &["queue", "remove", "l1"]).ok();
+        refused(&["queue", "retry", "l1"]);
+        scratch.acts(&code, &["queue", "retry", "l1"]).ok();
+        scratch.acts(&review, &["queue", "list"]).ok();
+        scratch.acts(&code, &["queue", "run", "--once"]).ok();
+        assert!(scratch.git(&["show", "main:src/a.rs"]).contains("own"));
+    });
+}
+
 #[test]
 fn the_git_door_holds_to_the_role_too() {
     let scratch = Scratch::repository();
@@ -313,6 +408,13 @@ fn roles_are_listed_and_told_at_the_start() {
     let ann = session(&scratch, "ann", "docs");
     let told = scratch.acts(&ann, &["prime"]).ok().out;
     assert!(told.contains("role docs (writes docs)"), "{told}");
+    for (name, role) in [("rita", "review"), ("vera", "verify"), ("eli", "explore")] {
+        let told = scratch.acts(&session(&scratch, name, role), &["prime"]).ok().out;
+        let first = told.lines().next().unwrap();
+        let who = format!("You are {name} (");
+        assert!(first.contains(&who), "{told}");
+        assert!(first.contains(&format!("role {role} (writes nothing)")), "{told}");
+    }
     scratch.write("baton.toml", &OWN.replace("wr", "rw"));
     let said = scratch.baton(&["policy", "show"]).ok().out;
     assert!(said.contains("unknown key `rwite` of role builder"), "{said}");

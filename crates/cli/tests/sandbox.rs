@@ -191,6 +191,8 @@ fn git_is_closed_but_for_what_is_the_trees_own() {
     assert!(said.out.contains("A  f") && said.err.contains("cannot lock ref"), "{said:?}");
     assert!(said.err.contains("commits with baton commit"), "it was said before: {said:?}");
     assert_eq!(before, room.scratch.git(&["rev-parse", "baton/one"]));
+    let said = room.sandbox(&["code"], "baton git-hook pre-commit");
+    assert!(said.err.ends_with("next: baton commit PATH… -m MESSAGE\n"), "{said:?}");
     let said = room.sandbox(&["code"], "baton claim f && baton commit f -m 'Add f'");
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(room.scratch.git(&["log", "-1", "--format=%s", "baton/one"]).trim(), "Add f");

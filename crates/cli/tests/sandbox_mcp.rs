@@ -14,6 +14,11 @@ fn serves(room: &Room, role: &str) -> Client {
     client
 }
 
+pub(crate) fn offers(client: &mut Client, name: &str) -> bool {
+    let list = client.request("tools/list", json!({}));
+    list["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == name)
+}
+
 #[test]
 fn tools_commit_land_and_finish_a_task_from_inside() {
     let Some(room) = Room::new() else { return };
@@ -36,6 +41,8 @@ fn tools_commit_land_and_finish_a_task_from_inside() {
 fn a_role_that_commits_nothing_does_not_by_a_tool() {
     let Some(room) = Room::new() else { return };
     let mut client = serves(&room, "review");
+    assert!(!offers(&mut client, "commit_and_land") && offers(&mut client, "status"));
+    assert!(offers(&mut serves(&room, "code"), "commit_and_land"));
     let (code, text) = client.refused("commit_and_land", &json!({ "message": "x" }));
     assert_eq!(code, "sandboxed", "{text}");
     assert!(text.contains("this role does not commit"), "{text}");

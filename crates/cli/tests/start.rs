@@ -162,6 +162,22 @@ fn a_new_tree_has_the_task_the_ports_and_the_name() {
 }
 
 #[test]
+fn a_tree_that_is_there_already_is_gone_on_with() {
+    let scratch = Scratch::workspace();
+    scratch.baton(&["task", "add", "Parse it"]).ok();
+    client(&scratch, "claude", "pwd");
+    let words = ["claude", "--task", "t1", "--tree", "new"];
+    let first = start(&scratch, &words);
+    let tree = first.out.lines().next().unwrap().to_owned();
+    let said = start(&scratch, &words).refused(1);
+    let next = format!("next: cd {tree}, then baton start claude --task t1 --tree here");
+    assert!(said.err.contains(&next), "{said:?}");
+    let mut there = command(&scratch, &["start", "claude", "--task", "t1", "--tree", "here"]);
+    let said = Said::from(there.current_dir(&tree).output().unwrap());
+    assert!(said.code == 0 && said.out.starts_with(&tree), "{said:?}");
+}
+
+#[test]
 fn what_its_own_tree_has_and_nobody_claimed_is_told_too() {
     let scratch = Scratch::workspace();
     client(&scratch, "aider", "echo new > loose.txt; mkdir -p sub; echo x > sub/more.txt");

@@ -2,7 +2,8 @@
 //!
 //! Owns joining the line, leaving it, and stopping it. One branch stands in line once; a newer
 //! commit of it takes the place of the older. What the runner may do is in [`running`], how
-//! candidates are chosen in [`searching`], and whether claims allow it in [`claims`].
+//! candidates are chosen in [`searching`], whether claims allow it in [`claims`], and whether the
+//! role of whoever lands does in [`bringing`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,9 @@ use crate::roles::{self, Deed};
 use crate::scene::Caller;
 use crate::task::Task;
 use crate::tasks::{TEXT_BYTES_MAX, caller_with, fits, near};
-use crate::view::{Query, View, get, scan};
+use crate::view::{Query, Row, View, get, scan};
 
+pub mod bringing;
 pub mod claims;
 pub mod running;
 pub mod searching;
@@ -144,6 +146,19 @@ pub(crate) fn whoever(caller: Option<&Caller>, context: &Context) -> Holder {
     })
 }
 
+/// Whoever acts on the queue, if its role lands, with what is read beside.
+pub(crate) fn lander_with(
+    view: &dyn View,
+    queries: &[Query],
+    context: &Context,
+) -> Result<(Option<Caller>, Vec<Vec<Row>>), Refusal> {
+    let (caller, answers) = caller_with(view, queries, context)?;
+    if let Some(caller) = &caller {
+        roles::admit(view, &caller.session, &[Deed::Land], context)?;
+    }
+    Ok((caller, answers))
+}
+
 /// Puts a branch in line.
 pub fn enqueue(
     view: &dyn View,
@@ -151,10 +166,7 @@ pub fn enqueue(
     context: &Context,
 ) -> Result<(Vec<Event>, Enqueued), Refusal> {
     let queries = [Query::get::<Queue>(Queue::KEY), landing::all_of(landing::OPEN, OPEN_MAX + 1)];
-    let (caller, answers) = caller_with(view, &queries, context)?;
-    if let Some(caller) = &caller {
-        roles::admit(view, &caller.session, &[Deed::Land], context)?;
-    }
+    let (caller, answers) = lander_with(view, &queries, context)?;
     let queue: Queue = crate::view::only(&answers[0])?.pop().unwrap_or_default();
     let open: Vec<Landing> = crate::view::only(&answers[1])?;
     let task = match &request.task {
@@ -205,6 +217,9 @@ pub fn enqueue(
         gate: None,
         flaky: 0,
     };
+    if let Some(caller) = &caller {
+        bringing::admit(view, request, &caller.session, context)?;
+    }
     claims::admit(view, &landing, &request.contains, context)?;
     let place = known.unwrap_or(open.len()) as u64 + 1;
     events.push(Event::LandingQueued { landing: Box::new(landing.clone()) });
@@ -276,7 +291,7 @@ pub fn remove(
     context: &Context,
 ) -> Result<(Vec<Event>, Changed), Refusal> {
     fits("reason", why, TEXT_BYTES_MAX)?;
-    let (caller, _) = caller_with(view, &[], context)?;
+    let (caller, _) = lander_with(view, &[], context)?;
     let mut landing = find(view, text)?;
     if landing.state.is_over() {
         let (landing, state) = (landing.landing, landing.state);
@@ -323,7 +338,7 @@ pub fn pause(
     context: &Context,
 ) -> Result<(Vec<Event>, Standing), Refusal> {
     fits("reason", why, TEXT_BYTES_MAX)?;
-    let (caller, _) = caller_with(view, &[], context)?;
+    let (caller, _) = lander_with(view, &[], context)?;
     let queue = get::<Queue>(view, Queue::KEY)?.unwrap_or_default();
     if let Some(paused) = queue.paused {
         return Ok((Vec::new(), Standing { paused: Some(paused), changed: false }));
@@ -336,7 +351,7 @@ pub fn pause(
 }
 
 pub fn resume(view: &dyn View, context: &Context) -> Result<(Vec<Event>, Standing), Refusal> {
-    let (caller, _) = caller_with(view, &[], context)?;
+    let (caller, _) = lander_with(view, &[], context)?;
     let queue = get::<Queue>(view, Queue::KEY)?.unwrap_or_default();
     let Some(paused) = queue.paused else {
         return Ok((Vec::new(), Standing { paused: None, changed: false }));

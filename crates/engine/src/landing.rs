@@ -361,7 +361,8 @@ pub fn run(
 ) -> Result<Listed, Failure> {
     git_of(workspace)?;
     let goal = if wanted.once { Goal::Drain } else { Goal::Forever };
-    attend(workspace, actor, &goal, door)?;
+    let came = attend(workspace, actor, &goal, door);
+    denying::noted(workspace, actor, (Deed::Land, ""), came)?;
     list(workspace, &api::List::default())
 }
 

@@ -177,7 +177,7 @@ fn make_scratch(root: &Path, session: &SessionId) {
 }
 
 /// The role of whoever starts a session, if that is a session itself. A person may give any.
-fn starter_role(workspace: &mut Workspace, actor: &Actor) -> Result<Option<String>, Failure> {
+pub fn starter_role(workspace: &mut Workspace, actor: &Actor) -> Result<Option<String>, Failure> {
     let Some(id) = actor.session.as_ref().filter(|_| !actor.person) else { return Ok(None) };
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
         Ok(get::<Session>(view, id.as_str())?.and_then(|session| session.role))

@@ -126,7 +126,8 @@ pub fn others_at_work(workspace: &mut Workspace) -> Result<bool, Failure> {
 
 /// Whether it would be in others' way here: not if its role writes nothing of a tree.
 fn wants_own_tree(workspace: &mut Workspace, wish: &Wish<'_>) -> Result<bool, Failure> {
-    if let Some(role) = wish.role {
+    let inherited = sessions::starter_role(workspace, &wish.starter)?;
+    if let Some(role) = wish.role.or(inherited.as_deref()) {
         let writes = Writes::of(&policy::roles(workspace)?, role, &SessionId(String::new()));
         if writes.is_some_and(|writes| writes.is_nothing() || writes.is_own_folder()) {
             return Ok(false);

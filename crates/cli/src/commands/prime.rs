@@ -101,8 +101,9 @@ fn fit(mut sections: Vec<Section>, weight_max: usize) -> String {
 
 fn joined(sections: &[Section], cut: &[usize]) -> String {
     let mut text = String::new();
-    for (section, cut) in sections.iter().zip(cut) {
-        if section.lines.is_empty() && *cut == 0 {
+    for (at, (section, cut)) in sections.iter().zip(cut).enumerate() {
+        // Who you are is said by the heading itself, whatever follows.
+        if at > 0 && section.lines.is_empty() && *cut == 0 {
             continue;
         }
         let _ = writeln!(text, "{}", section.heading);

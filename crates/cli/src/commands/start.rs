@@ -9,10 +9,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use baton_core::context::Actor;
+use baton_core::refusal::Refusal;
+use baton_core::trees::refused::Refused;
 use baton_engine::api::handoffs::Accept;
 use baton_engine::failure::Failure;
 use baton_engine::policy;
 use baton_engine::sandbox::{self, Net, Sandbox as Ready, Wanted};
+use baton_engine::sessions;
 use baton_engine::starting::limits::Limits;
 use baton_engine::starting::{self, Begun, Client, Leftovers, NAMES, Tree, Wish};
 use baton_engine::whoami;
@@ -60,7 +63,7 @@ pub(crate) struct Start {
 /// How a client is held.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Held {
-    /// Its role, held by the kernel in a sandbox; otherwise the task's, if it is for one
+    /// Its role, held by the kernel in a sandbox; otherwise the task's, or its starter's
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     /// What of the network it sees, in a sandbox
@@ -78,7 +81,7 @@ pub(crate) fn run(common: &Common, wanted: &Start) -> Outcome {
         (None, Some(task)) => starting::role_of_task(&mut workspace, task)?,
         (role, _) => role.clone(),
     };
-    let held = &wanted.held.with(&mut workspace, role.as_deref())?;
+    let held = &wanted.held.for_start(&mut workspace, role.as_deref(), &starter)?;
     let wish = Wish {
         client,
         starter,
@@ -92,9 +95,34 @@ pub(crate) fn run(common: &Common, wanted: &Start) -> Outcome {
         return Err(Problem::usage("ports are leased for a new tree", next));
     }
     let mut onlooker = Onlooker::new()?;
-    let begun = starting::begin(workspace, &cwd, &wish, &mut onlooker)?;
+    let begun = starting::begin(workspace, &cwd, &wish, &mut onlooker)
+        .map_err(|failure| tree_taken(failure, wanted))?;
     drop(onlooker);
     attend(common, client, begun, held, &wanted.arguments)
+}
+
+/// A tree that is there already, with a next step that can be said to `start`, which names none.
+fn tree_taken(failure: Failure, wanted: &Start) -> Problem {
+    let taken = match &failure {
+        Failure::Refused(Refusal::Tree(refused)) => match refused.as_ref() {
+            Refused::Taken { by, .. } => Some(by.as_ref().map(|tree| tree.path.clone())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let problem = Problem::from(failure);
+    let Some(there) = taken else { return problem };
+    let mut again = format!("baton start {}", wanted.client);
+    for (option, value) in [("--task", &wanted.task), ("--role", &wanted.held.role)] {
+        if let Some(value) = value {
+            let _ = write!(again, " {option} {}", word(value));
+        }
+    }
+    let go = match there {
+        Some(path) => format!("cd {}", word(&path)),
+        None => "baton worktree new NAME and cd there".to_owned(),
+    };
+    Problem { next: format!("{go}, then {again} --tree here"), ..problem }
 }
 
 /// `handoff accept ID --start CLIENT`.
@@ -111,7 +139,7 @@ pub(crate) fn with_handoff(
         None => starting::role_of_handoff(&mut workspace, &accept.handoff)?,
         role => role.clone(),
     };
-    let held = held.with(&mut workspace, role.as_deref())?;
+    let held = held.for_start(&mut workspace, role.as_deref(), &starter)?;
     let role = role.as_deref();
     let wish = Wish { client, starter, role, task: None, tree: Some(Tree::Here), ports: 0 };
     let begun = starting::begin_with_handoff(workspace, accept, &wish)?;
@@ -139,12 +167,28 @@ fn client(name: &str) -> Result<&'static Client, Problem> {
 }
 
 impl Held {
+    /// With the role of a task or a handoff. That of its starter's session comes with the client's
+    /// own; that it can be held is looked at here, before anything is begun.
+    fn for_start(
+        &self,
+        workspace: &mut Workspace,
+        role: Option<&str>,
+        starter: &Actor,
+    ) -> Result<Self, Failure> {
+        let held = self.with(workspace, role)?;
+        if role.is_none() {
+            let inherited = sessions::starter_role(workspace, starter)?;
+            self.with(workspace, inherited.as_deref())?;
+        }
+        Ok(held)
+    }
+
     /// With a role that came along. One that the policy only names takes nothing away, so nothing
     /// is held. One that was asked for must be there.
-    fn with(&self, workspace: &mut Workspace, role: Option<&str>) -> Result<Self, Problem> {
+    fn with(&self, workspace: &mut Workspace, role: Option<&str>) -> Result<Self, Failure> {
         let came = role.filter(|_| self.role.is_none());
         if let Some(named) = &self.role {
-            policy::roles(workspace)?.must_have(named).map_err(Failure::from)?;
+            policy::roles(workspace)?.must_have(named)?;
         }
         let Some(role) = came else { return Ok(self.clone()) };
         if policy::roles(workspace)?.role(role).is_none() {
@@ -205,6 +249,8 @@ fn run_client(
     held: &Held,
     arguments: &[OsString],
 ) -> Result<u8, Failure> {
+    // Its starter's, or that which it had when it comes back.
+    let held = &held.with(&mut begun.workspace, begun.credentials.role.as_deref())?;
     let program = client.installed().unwrap_or_else(|| client.program.into());
     let told = starting::limits(begun, client, &program)?;
     if !told.gone.is_empty() {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_core::context::Actor;
+use baton_core::roles::Role;
 use baton_engine::api::landings::Land;
 use baton_engine::doors;
 use baton_engine::doors::served::{self, Parent};
@@ -20,9 +21,10 @@ use baton_engine::place::workspace_file::WorkspaceId;
 use baton_engine::place::{self, Place};
 use baton_engine::whoami::{self, Hints};
 use baton_engine::workspace::Workspace;
-use baton_engine::{known, sandbox, user_config};
+use baton_engine::{known, policy, sandbox, sessions, user_config};
 use serde_json::{Value, json};
 
+use super::server::MOMENT;
 use crate::arguments::{Command, Common};
 use crate::commands;
 use crate::counter::{Counter, Said};
@@ -138,6 +140,31 @@ impl Floor {
             self.keep(Kept { asked, folder, workspace, last });
         }
         served
+    }
+
+    /// The role of the session that the server was started for, if that is known. Who comes to be
+    /// known by a hook or by its calls is not known yet when tools are listed.
+    pub(super) fn role(&self, caller: &Caller) -> Option<Role> {
+        let credential = self.hints.credential.as_deref().or(self.hints.environment.as_deref())?;
+        let mut kept = self.open(None).ok()?;
+        let role = self.role_of(&mut kept.workspace, credential, caller);
+        self.keep(kept);
+        role
+    }
+
+    fn role_of(
+        &self,
+        workspace: &mut Workspace,
+        credential: &str,
+        caller: &Caller,
+    ) -> Option<Role> {
+        workspace.patience = MOMENT;
+        let session = caller.session.as_ref().map(|(client, id)| (client.as_str(), id.as_str()));
+        let name = caller.name.as_deref();
+        let call = served::Call { credential: Some(credential), session, name };
+        let actor = served::find(workspace, &self.parent(workspace), &call).ok()?;
+        let name = sessions::starter_role(workspace, &actor).ok()??;
+        policy::roles(workspace).ok()?.role(&name)
     }
 
     fn who(&self, kept: &mut Kept, order: &Order) -> Result<Actor, Failure> {

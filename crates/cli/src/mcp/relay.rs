@@ -11,6 +11,7 @@ use std::io::{PipeReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
+use baton_core::roles::Role;
 use baton_engine::failure::Failure;
 use baton_engine::sandbox::caller;
 use baton_engine::workspace::PATIENCE;
@@ -21,6 +22,7 @@ use super::answer::{Told, defect};
 use super::floor::{Caller, Floor, Order, Step};
 use super::requests::Call;
 use crate::arguments::Command;
+use crate::commands::roles::Roles;
 use crate::commands::sandbox::permits;
 use crate::words::Problem;
 
@@ -58,6 +60,19 @@ pub(super) fn serve(
         }
     }
     told
+}
+
+/// The role of whoever is inside, as the broker tells it.
+pub(super) fn role(end: &PipeReader) -> Option<Role> {
+    let asked = |words: &[&str]| {
+        let words: Vec<OsString> = words.iter().chain(&["--json"]).map(OsString::from).collect();
+        let (_, output) = caller::pass(&words, &[], end.as_fd(), &|_| {}).ok()?;
+        serde_json::from_slice::<Value>(&output).ok()
+    };
+    let me = asked(&["session", "whoami"])?;
+    let mut all: Roles = serde_json::from_value(asked(&["roles"])?).ok()?;
+    let at = all.roles.iter().position(|one| me["role"] == one.name.as_str())?;
+    Some(all.roles.swap_remove(at).role)
 }
 
 fn pass(

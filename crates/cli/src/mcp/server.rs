@@ -31,7 +31,7 @@ each other. Begin with status; take a task (task_take) or claim what you will ch
 task_update done. A refusal says who, until when and why, and what to do next.";
 
 /// How long others may be at the store before a brief call goes to a thread of its own.
-const MOMENT: Duration = Duration::from_millis(20);
+pub(super) const MOMENT: Duration = Duration::from_millis(20);
 /// What a brief call may be told that a second try may not: others were at the store, or the
 /// session of whoever acted last is not the caller's any more.
 const AGAIN: &[&str] =
@@ -178,9 +178,18 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools: Vec<Tool> = tools::TOOLS.iter().map(Asked::tool).collect();
+        let (caller, room) = (caller(&context), Arc::clone(&self.room));
+        let never = Arc::clone(&self.never.0);
+        let role = tokio::task::spawn_blocking(move || match &*room {
+            Room::Here(floor) => floor.role(&caller),
+            Room::Outside => relay::role(&never),
+        });
+        // What keeps a role from being known takes no tool away: the doors hold it all the same.
+        let role = role.await.unwrap_or_default();
+        let offered = tools::TOOLS.iter().filter(|tool| tool.is_for(role.as_ref()));
+        let tools: Vec<Tool> = offered.map(Asked::tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use baton_core::roles::Role;
 use baton_engine::api;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -18,6 +19,8 @@ use crate::words::Problem;
 /// of this list; at three bytes each there would be room for names, and none for what they mean.
 #[cfg(test)]
 const LIST_BYTES_MAX: usize = 8_750;
+
+const COMMIT_AND_LAND: &str = "commit_and_land";
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
@@ -238,7 +241,7 @@ pub(super) const TOOLS: &[Asked] = &[
         ],
     },
     Asked {
-        name: "commit_and_land",
+        name: COMMIT_AND_LAND,
         about: "Commit exactly these paths (with message), sync with the remote if asked, and land \
                 the branch: merged, checked, then in the target. Without message: only land.",
         hints: Hints::Outside,
@@ -273,6 +276,11 @@ impl Asked {
         let mut schema = object(self.fields);
         schema.entry("properties").or_insert_with(|| json!({}));
         Tool::new(self.name, self.about, Arc::new(schema)).with_annotations(self.hints.of())
+    }
+
+    /// Whether a session of this role can do anything at all with it.
+    pub(super) fn is_for(&self, role: Option<&Role>) -> bool {
+        self.name != COMMIT_AND_LAND || role.is_none_or(|role| role.commit || role.land)
     }
 
     /// What is said of a field, if anything is.

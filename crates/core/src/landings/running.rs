@@ -5,7 +5,7 @@
 //! only after `move_begins`, which names only trees whose checks passed (S16); a landing is landed
 //! only after the target was read back.
 
-use super::{Refused, Why, claims, whoever};
+use super::{Refused, Why, claims, lander_with, whoever};
 use crate::claim::Holder;
 use crate::context::Context;
 use crate::event::Event;
@@ -20,7 +20,7 @@ use crate::serial;
 use crate::sessions::Process;
 use crate::task::dossier::{Dossier, Feedback};
 use crate::task::{self, Task};
-use crate::tasks::{adding, caller_with, reviewing};
+use crate::tasks::{adding, reviewing};
 use crate::trust;
 use crate::view::{View, get, scan};
 use crate::zones::Policy;
@@ -35,7 +35,7 @@ pub fn begin(
     process: Option<&Process>,
     context: &Context,
 ) -> Result<(Vec<Event>, Runner), Refusal> {
-    let (caller, _) = caller_with(view, &[], context)?;
+    let (caller, _) = lander_with(view, &[], context)?;
     let queue = get::<Queue>(view, Queue::KEY)?.unwrap_or_default();
     if let Some(runner) = queue.runner.filter(|runner| runner.is_there(context)) {
         return Err(Refused::Running { by: Box::new(runner) }.into());

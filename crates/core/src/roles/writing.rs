@@ -1,9 +1,9 @@
 //! What a session of a role may write, asked file by file: for a sandbox, which must know before
-//! the session has written anything.
+//! the session has written anything, and for a landing, which must judge what it did not see.
 //!
 //! Owns no rule of its own: the answers are those of `judge`, with what they need read once.
 
-use super::{Kind, Kinds, Part, Role, Rules, may_write_by};
+use super::{Kind, Kinds, Part, Role, Rules, Tool, may_write_by};
 use crate::id::SessionId;
 use crate::resource::Resource;
 
@@ -36,6 +36,16 @@ impl Writes {
     /// ignores.
     pub fn has_the_rest(&self) -> bool {
         self.role.write.is_none()
+    }
+
+    /// It lands what others wrote: it starts them, or writes nothing itself.
+    pub fn is_for_others(&self) -> bool {
+        self.role.tools.contains(&Tool::Agents) || self.is_nothing()
+    }
+
+    /// What it may write, in words.
+    pub fn words(&self) -> String {
+        self.role.words(&self.session)
     }
 
     pub fn may(&self, path: &Resource) -> bool {

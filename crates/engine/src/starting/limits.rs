@@ -28,6 +28,8 @@ const MODELS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const PATCHES: &str = "apply_patch_tool_type";
 /// The highest that a rule of Gemini can have.
 const GEMINI_PRIORITY: u16 = 999;
+/// A tree is made outside the sandbox that holds the role, so this would always be refused.
+const OUTSIDE_OF_CLAUDE: [&str; 1] = ["EnterWorktree"];
 const OPENCODE_PERMISSION: &str = "OPENCODE_PERMISSION";
 const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 
@@ -61,10 +63,13 @@ impl Limits {
         let mut limits = Self::default();
         let gone = tools::gone(subject.role);
         let Some(client) = wiring::Client::parse(subject.client.name) else { return limits };
-        if gone.is_empty() {
+        let mut words = tools::words_for(client, &gone);
+        if client == wiring::Client::Claude {
+            words.extend(OUTSIDE_OF_CLAUDE);
+        }
+        if words.is_empty() && gone.is_empty() {
             return limits;
         }
-        let words = tools::words_for(client, &gone);
         limits.gone =
             gone.iter().copied().filter(|tool| !tools::words(client, *tool).is_empty()).collect();
         match client {

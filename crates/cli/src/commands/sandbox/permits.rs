@@ -117,7 +117,7 @@ impl Role {
                 "{why} inside the sandbox of role {}",
                 crate::render::shown(&self.name)
             ),
-            next: "leave it to a person or a session outside, and go on with something else".into(),
+            next: next(why).to_owned(),
             details: json!({}),
         }
     }
@@ -129,6 +129,14 @@ impl Role {
             err: format!("refused: {}\nnext: {}\n", problem.message, problem.next),
             code: problem.exit,
         }
+    }
+}
+
+/// What is done instead where that is possible inside.
+fn next(why: &str) -> &'static str {
+    match why {
+        PLAIN_COMMIT => "baton commit PATH… -m MESSAGE",
+        _ => "leave it to a person or a session outside, and go on with something else",
     }
 }
 
