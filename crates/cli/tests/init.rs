@@ -444,7 +444,7 @@ fn a_workspace_from_before_git_is_not_forgotten() {
     std::fs::create_dir_all(&plain).unwrap();
     let made = at(&scratch, &plain, &["init", "--yes", "--agents", "none", "--json"]).ok().json();
     at(&scratch, &plain, &["task", "add", "Carry the water"]).ok();
-    let mut git = std::process::Command::new("git");
+    let mut git = Command::new("git");
     scratch.clean(&mut git);
     assert!(git.current_dir(&plain).args(["init", "-q"]).status().unwrap().success());
     let said = at(&scratch, &plain, &["init", "--yes"]).refused(1);
@@ -453,7 +453,7 @@ fn a_workspace_from_before_git_is_not_forgotten() {
     // What is said to be done helps.
     let line = said.err.split("then: ").nth(1).unwrap().split("&& baton").next().unwrap();
     let line = line.trim_end().trim_end_matches("&&");
-    let done = std::process::Command::new("sh").arg("-c").arg(line).status().unwrap();
+    let done = Command::new("sh").arg("-c").arg(line).status().unwrap();
     assert!(done.success(), "{line}");
     let again = at(&scratch, &plain, &["init", "--yes", "--agents", "none", "--json"]).ok().json();
     assert_eq!(again["workspace"], made["workspace"]);
@@ -473,7 +473,7 @@ fn what_baton_keeps_for_itself_and_cannot_read_is_moved_away() {
         assert!(said.err.contains(words), "{said:?}");
         let next = said.err.split("next: ").nth(1).unwrap().split(", then").next().unwrap();
         assert!(next.starts_with("mv "), "{next}");
-        let done = std::process::Command::new("sh").arg("-c").arg(next).status().unwrap();
+        let done = Command::new("sh").arg("-c").arg(next).status().unwrap();
         assert!(done.success(), "{next}");
         scratch.baton(&["init", "--yes"]).ok();
         scratch.baton(&["status"]).ok();
