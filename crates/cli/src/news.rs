@@ -132,7 +132,7 @@ fn another(news: &News) -> String {
             let (a, b, first) = (shown(a), shown(b), shown(first));
             format!("{count} between {a} and {b}, in {named}{more}: {first}; baton conflicts")
         }
-        News::Overwritten { by, path, was } => {
+        News::Overwritten { by, path, was, unsure } => {
             let (by, path) = (render::holder(by), shown(&path.to_string()));
             let was = match was {
                 Was::Saved(reference) => {
@@ -145,10 +145,17 @@ fn another(news: &News) -> String {
                 Was::Committed => "you had nothing uncommitted in it".to_owned(),
                 Was::Unknown => "no copy of your text was kept".to_owned(),
             };
-            format!(
-                "a command of {by} wrote over {path} while you held it, around the edit door; \
-                 {was}. Read it again before you go on"
-            )
+            match unsure {
+                false => format!(
+                    "a command of {by} wrote over {path} while you held it, around the edit door; \
+                     {was}. Read it again before you go on"
+                ),
+                true => format!(
+                    "{path}, which you hold, changed while commands of yours and of {by} ran; who \
+                     wrote it is not known. What was there before is safe: {}",
+                    was.rsplit(": ").next().unwrap_or(&was)
+                ),
+            }
         }
         _ => String::new(),
     }

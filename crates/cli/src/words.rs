@@ -416,6 +416,9 @@ pub(crate) fn word(text: &str) -> String {
 }
 
 fn shell_word(text: &str) -> String {
+    // A name that begins with a dash would be taken for an option.
+    let dashed = text.starts_with('-').then(|| format!("./{text}"));
+    let text = dashed.as_deref().unwrap_or(text);
     let plain = |c: char| c.is_alphanumeric() || "-_./@:=+,%".contains(c);
     match text.chars().all(plain) {
         true => text.to_owned(),

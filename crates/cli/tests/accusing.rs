@@ -324,6 +324,109 @@ fn a_subagent_that_was_interrupted_hides_nothing() {
     accused(&ann.ends("z", "./gen.sh"), "b.rs");
 }
 
+#[test]
+fn who_only_looks_at_a_file_is_not_accused_of_its_change() {
+    let scratch = with_files(&["src/x.py", "b.txt"]);
+    scratch.write("package.json", r#"{"scripts": {"test": "eslint src/ && jest src/x.py"}}"#);
+    let (ann, bob) = (Agent::new(&scratch, "ann"), Agent::new(&scratch, "bob"));
+    let file = scratch.root().join("src/x.py");
+    for line in [
+        "mypy src",
+        "pytest src",
+        "pytest -k fix",
+        "npx eslint src",
+        "ruff check src",
+        "cargo test format",
+        "python3 -m py_compile src/x.py",
+        "npm test",
+        "git commit -m \"fix src/x.py\" -- b.txt",
+        "python3 -c \"print(open('src/x.py').read())\"",
+        "cat src/x.py && make -n",
+    ] {
+        ann.tool("PostToolUse", "r", "Read", &json!({ "file_path": file }));
+        assert_eq!(ann.edits(&file, &format!("before {line}\n")), None);
+        a_moment();
+        bob.begins("k", line);
+        scratch.write("src/x.py", &format!("saved in an editor during {line}\n"));
+        let said = bob.ends("k", line);
+        assert!(!said.out.contains("Baton: your command changed"), "{line}: {said:?}");
+        assert!(said.out.contains("src/x.py changed while a command of yours"), "{line}: {said:?}");
+    }
+    for line in ["npx eslint --fix src", "ruff format src", "cargo fmt", "black src"] {
+        ann.tool("PostToolUse", "r", "Read", &json!({ "file_path": file }));
+        assert_eq!(ann.edits(&file, &format!("before {line}\n")), None);
+        a_moment();
+        let input = json!({ "command": line });
+        if denied(&bob.tool("PreToolUse", "k", "Bash", &input)).is_some() {
+            continue;
+        }
+        scratch.write("src/x.py", &format!("written by {line}\n"));
+        accused(&bob.ends("k", line), "src/x.py");
+    }
+}
+
+fn held(scratch: &Scratch) -> String {
+    scratch.baton(&["claims"]).ok().out
+}
+
+#[test]
+fn what_no_word_of_a_command_names_is_claimed_only_for_who_is_alone_and_told() {
+    let scratch = with_files(&["a.rs", "b.rs"]);
+    let bob = Agent::new(&scratch, "bob");
+    bob.begins("k", "cargo test");
+    scratch.write("a.rs", "made\n");
+    let said = bob.ends("k", "cargo test");
+    assert!(said.out.contains("claimed for you: a.rs"), "{said:?}");
+    assert!(held(&scratch).contains("a.rs"));
+    // With somebody else in the tree it may be anybody's.
+    let ann = Agent::new(&scratch, "ann");
+    assert_eq!(ann.edits(&scratch.root().join("c.rs"), "ann's\n"), None);
+    a_moment();
+    bob.begins("l", "cargo test");
+    scratch.write("b.rs", "typed by a person\n");
+    let said = bob.ends("l", "cargo test");
+    assert!(said.out.contains("is not claimed for you"), "{said:?}");
+    assert!(said.out.contains("baton claim b.rs"), "{said:?}");
+    assert!(!held(&scratch).contains("b.rs"));
+    // What cannot be read may have made it.
+    bob.begins("m", "./gen.sh");
+    scratch.write("d.rs", "made\n");
+    let said = bob.ends("m", "./gen.sh");
+    assert!(said.out.contains("claimed for you: d.rs"), "{said:?}");
+    assert!(held(&scratch).contains("d.rs"));
+}
+
+#[test]
+fn folders_that_are_moved_or_removed_are_claimed_file_by_file() {
+    for (line, gone, made) in [
+        ("mv doc docs", true, true),
+        ("git mv doc docs", true, true),
+        ("rm -rf doc", true, false),
+        ("git rm -rq doc", true, false),
+    ] {
+        let scratch = with_files(&["doc/a.md", "doc/deep/b.md"]);
+        a_moment();
+        let bob = Agent::new(&scratch, "bob");
+        // Somebody else works here as well.
+        let ann = Agent::new(&scratch, "ann");
+        assert_eq!(ann.edits(&scratch.root().join("c.rs"), "ann's\n"), None);
+        a_moment();
+        bob.begins("k", line);
+        let mut words = line.split(' ');
+        let mut command = std::process::Command::new(words.next().unwrap());
+        let done = command.args(words).current_dir(scratch.root()).status().unwrap();
+        assert!(done.success(), "{line}");
+        bob.ends("k", line);
+        let held = held(&scratch);
+        for file in ["doc/a.md", "doc/deep/b.md"] {
+            assert_eq!(held.contains(file), gone, "{line}: {held}");
+        }
+        for file in ["docs/a.md", "docs/deep/b.md"] {
+            assert_eq!(held.contains(file), made, "{line}: {held}");
+        }
+    }
+}
+
 /// All that hooks saw until now was seen an hour before.
 fn long_ago(scratch: &Scratch) {
     for entry in std::fs::read_dir(scratch.store().join("traces")).unwrap() {

@@ -43,6 +43,8 @@ mod handoffs;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod hidden_files;
+#[cfg(test)]
 mod history;
 #[cfg(test)]
 mod hook_turns;

@@ -99,7 +99,7 @@ fn what_was_gone_before_is_not_laid_at_the_door_of_who_makes_a_file_beside_it() 
     // What ended within the step of a file's clock counts as at work still.
     std::thread::sleep(Duration::from_millis(60));
     let said = runs(&bob, "python3 make.py", || scratch.write("src/new.rs", "x\n"));
-    assert!(!said.out.contains("changed"), "{said:?}");
+    assert!(!said.out.contains("src/x.rs") && !said.out.contains("src/y.rs"), "{said:?}");
     assert_eq!(breaches(&scratch), 0);
     let claims = scratch.baton(&["claims", "--path", "src/new.rs", "--json"]).ok().json();
     assert_eq!(claims["claims"].as_array().unwrap().len(), 1, "claimed for bob: {claims}");
@@ -135,7 +135,7 @@ fn what_an_agent_committed_with_git_is_its_no_more() {
 #[test]
 fn a_person_tells_nobody_of_its_writes_and_nobody_is_accused() {
     let scratch = with_files(&["a.txt", "b.txt"]);
-    scratch.write("slow.py", "open('b.txt', 'w')\n");
+    scratch.write("slow.py", "open('b.txt', 'w')\nopen('free.txt', 'w')\n");
     let (bob, eve) = (bob(&scratch), scratch.session("eve"));
     let mut begin = scratch.command(&["session", "start", "--name", "pat", "--json"]);
     begin.env("BATON_PERSON_TOKEN_FILE", crate::reviews::person_token(&scratch));
@@ -387,10 +387,11 @@ fn what_a_shell_that_codex_keeps_open_changed_is_seen_when_the_turn_is_over() {
     scratch.write("later.txt", "typed in the next turn\n");
     let said = stops(&bob);
     assert!(said.contains("your command changed later.txt"), "{said}");
-    // Where each end is told, a call without one was not allowed to begin.
-    assert_eq!(denied(&ann(&scratch).shell("before", "make")), None);
+    // Where each end is told, a call without one may not have been allowed to begin.
+    assert_eq!(denied(&ann(&scratch).shell("before", "python3 w.py")), None);
     scratch.write("held.txt", "by somebody else\n");
-    assert!(!stops(&ann(&scratch)).contains("your command"), "{}", journal(&scratch));
+    assert!(!stops(&ann(&scratch)).contains("Baton: your command changed"));
+    assert_eq!(breaches(&scratch), 2, "{}", journal(&scratch));
 }
 
 #[test]

@@ -323,7 +323,7 @@ fn what_a_command_changed_is_found_afterwards() {
     let bob = Agent { scratch: &scratch, client: "codex", id: "bob" };
     assert_eq!(denied(&ann.write("src/held.rs", "x")), None);
     scratch.write("src/held.rs", "ann's\n");
-    scratch.write("build.py", "open('src/held.rs', 'w')\n");
+    scratch.write("build.py", "open('src/held.rs', 'w')\nopen('src/made.rs', 'w')\n");
     let line = "python3 build.py";
     assert_eq!(denied(&bob.shell("before", line)), None);
     scratch.write("src/held.rs", "bob's\n");

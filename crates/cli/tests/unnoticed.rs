@@ -270,3 +270,58 @@ fn a_path_is_what_gemini_makes_of_it() {
     scratch.write("@src/new.rs", "x\n");
     assert_eq!(act("write_file", "@src/held.rs"), None, "such a folder is there");
 }
+
+#[test]
+fn what_nobody_names_while_its_holder_runs_something_is_safe_and_told() {
+    Scratch::on_each_store("", |scratch| {
+        with_file(scratch);
+        scratch.write("Makefile", "test:\n\techo hi\n");
+        let (ann, bob) = (Agent::new(scratch, "ann"), Agent::new(scratch, "bob"));
+        ann.edits("held.txt", "of ann\n");
+        bob.begins("make test");
+        ann.begins("cargo test");
+        scratch.write("held.txt", "typed by somebody\n");
+        let said = bob.ends("make test");
+        assert!(!said.out.contains("held.txt"), "{said:?}");
+        assert_eq!(rescued(scratch).trim_end(), "of ann");
+        let told = ann.prompt();
+        assert!(told.out.contains("who wrote it is not known"), "{told:?}");
+        let name = told.out.split("baton rescue show ").nth(1).expect("it is safe");
+        let name = name.split(['.', '"', ' ', '\\']).next().unwrap();
+        let shown = scratch.baton(&["rescue", "show", name]).ok().out;
+        assert!(shown.contains("+of ann"), "{shown}");
+        let list = scratch.baton(&["rescue", "list"]).ok().out;
+        assert!(!list.contains("gone after a command of"), "{list}");
+        let journal = journal(scratch);
+        assert!(journal.contains("an unknown writer changed held.txt"), "{journal}");
+        assert!(!journal.contains("around the edit door"), "{journal}");
+        scratch.baton(&["journal", "verify"]).ok();
+    });
+}
+
+#[test]
+fn a_command_that_was_interrupted_is_compared_all_the_same() {
+    for over in [
+        json!({ "hook_event_name": "UserPromptSubmit", "prompt": "go on" }),
+        json!({ "hook_event_name": "Stop", "stop_hook_active": false }),
+        json!({ "hook_event_name": "SessionEnd", "reason": "exit" }),
+    ] {
+        let scratch = Scratch::workspace();
+        with_file(&scratch);
+        let (ann, bob) = (Agent::new(&scratch, "ann"), Agent::new(&scratch, "bob"));
+        ann.edits("held.txt", "of ann\n");
+        bob.begins("python3 y.py");
+        scratch.write("held.txt", "other\n");
+        let said = bob.tells(over.clone());
+        if over["hook_event_name"] != "SessionEnd" {
+            let told = "held.txt changed while a command of yours ran";
+            assert!(said.out.contains(told), "{over}: {said:?}");
+            assert!(!bob.prompt().out.contains("held.txt"), "once");
+        }
+        // Its user may not have allowed it: then it never ran.
+        let journal = journal(&scratch);
+        assert!(journal.contains("changed while a command of"), "{over}: {journal}");
+        assert!(!journal.contains("around the edit door"), "{over}: {journal}");
+        assert_eq!(rescued(&scratch).trim_end(), "of ann");
+    }
+}

@@ -123,19 +123,44 @@ pub fn note_overwritten(
     door: Door,
     context: &Context,
 ) -> Result<(Vec<Event>, Vec<Held>), Refusal> {
+    let mut told = tell(view, resources, was, false, context)?;
+    let (mut events, held) = note(view, resources, false, door, context)?;
+    events.append(&mut told);
+    Ok((events, held))
+}
+
+/// Tells holders that their files changed while commands of theirs and of the caller ran, where
+/// there was something uncommitted in them: nobody knows who wrote it, so nothing else is noted.
+pub fn tell_unsure(
+    view: &dyn View,
+    resources: &[Resource],
+    was: &BTreeMap<String, Was>,
+    context: &Context,
+) -> Result<(Vec<Event>, ()), Refusal> {
+    let saved = |one: &&Resource| matches!(was.get(&one.to_string()), Some(Was::Saved(_)));
+    let saved: Vec<Resource> = resources.iter().filter(saved).cloned().collect();
+    Ok((tell(view, &saved, was, true, context)?, ()))
+}
+
+fn tell(
+    view: &dyn View,
+    resources: &[Resource],
+    was: &BTreeMap<String, Was>,
+    unsure: bool,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
     let by = Caller::read(view, context)?.holder(context);
     let told = to_be_told(view, resources, context)?;
-    let (mut events, held) = note(view, resources, false, door, context)?;
-    for (ordinal, held) in (0..).zip(told) {
+    let notices = (0..).zip(told).map(|(ordinal, held)| {
         let was = was.get(&held.resource.to_string()).cloned().unwrap_or(Was::Unknown);
         let notice = Notice {
             notice: NoticeId::fresh(&context.fresh, ordinal),
             to: held.holder.session,
             agent: held.holder.agent,
             at: context.now,
-            news: News::Overwritten { by: by.clone(), path: held.resource, was },
+            news: News::Overwritten { by: by.clone(), path: held.resource, was, unsure },
         };
-        events.push(Event::NoticeSent { notice });
-    }
-    Ok((events, held))
+        Event::NoticeSent { notice }
+    });
+    Ok(notices.collect())
 }

@@ -131,7 +131,14 @@ pub enum News {
     /// An interface is yours to keep.
     InterfaceGiven { interface: Key, by: Holder },
     /// Somebody wrote over a file that you hold, around every door that would have refused it.
-    Overwritten { by: Holder, path: Resource, was: Was },
+    Overwritten {
+        by: Holder,
+        path: Resource,
+        was: Was,
+        /// It changed while commands of both ran, and nobody knows who wrote it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unsure: bool,
+    },
     /// What you divided can go on.
     Joined { task: TaskId, title: String, why: String },
 }

@@ -134,7 +134,8 @@ fn notices() -> [Notice; 3] {
         why,
     };
     let was = Was::Saved("refs/baton/rescue/s1/overwritten-1".to_owned());
-    let overwritten = News::Overwritten { by: holder(), path: resource("src/a.rs"), was };
+    let path = resource("src/a.rs");
+    let overwritten = News::Overwritten { by: holder(), path, was, unsure: false };
     [("n1", asked), ("n2", lost), ("n3", overwritten)].map(|(id, news)| Notice {
         notice: NoticeId(id.to_owned()),
         to: to.clone(),

@@ -36,6 +36,7 @@ pub mod edit;
 pub mod git;
 mod held;
 pub mod list;
+mod middle;
 mod overwriting;
 pub(crate) mod own_tree;
 mod reach;

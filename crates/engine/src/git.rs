@@ -6,6 +6,7 @@
 //! pattern, and every call ends, in bounded time and with bounded output.
 
 mod committing;
+mod hidden;
 mod hooks;
 mod index;
 mod judge;

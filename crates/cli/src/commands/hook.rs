@@ -405,17 +405,20 @@ impl Door<'_> {
     /// No tool call of the agent's own runs now, whether or not its end was told; what came of
     /// those in the background is said, and what the session must be told.
     fn turn_over(&mut self, actor: &Actor) -> Result<(String, String), Failure> {
-        if !self.payload.client.tells_each_end() {
-            after::outlasts(self.workspace, actor);
+        let mut compared = String::new();
+        match self.payload.client.tells_each_end() {
+            true => compared = words::compared(&after::interrupted(self.workspace, actor)?),
+            false => after::outlasts(self.workspace, actor),
         }
-        let compared = after::meanwhile(self.workspace, actor)?;
+        let behind = words::compared(&after::meanwhile(self.workspace, actor)?);
+        let compared = format!("{compared}\n{behind}").trim().to_owned();
         after::rests(self.workspace, actor);
         callers::rests(&self.workspace.place, actor);
         let told = match actor.agent {
             None => self.calls_over(actor, &api::CallEnd { id: None, all: true })?,
             Some(_) => String::new(),
         };
-        Ok((words::compared(&compared), told))
+        Ok((compared, told))
     }
 
     /// Ends calls, and gives the words that came with that: whoever is told once is not told again.
@@ -510,6 +513,8 @@ impl Door<'_> {
         };
         // Of one that was never seen nothing is left.
         let Some(admitted) = admitted else { return Ok(Answer::Silent) };
+        // Nobody hears what came of it, but the journal does; and it keeps nobody from leaving.
+        let _ = after::interrupted(self.workspace, &admitted.actor);
         after::leaves(self.workspace, &admitted.actor);
         callers::leaves(&self.workspace.place, &admitted.actor);
         // Whoever started the client ends its session, when the client itself has ended.

@@ -424,7 +424,9 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
                 .to_owned()
         }
         Verb::DeletesBaton => {
-            "that folder belongs to git or to Baton, and is never written by hand.".to_owned()
+            "that folder belongs to git or to Baton, and is never written by hand. Remove or move \
+             what is yours by its name; for a tree of your own: baton worktree new."
+                .to_owned()
         }
         Verb::ActsAsPerson => {
             "only a person decides that. Say what you need and why, and go on with something else."

@@ -354,7 +354,9 @@ fn verb(call: &Call<'_>, verbs: &mut Vec<Verb>) {
                 verbs.push(Verb::AddAll);
             }
         }
-        "branch" if options.has(&["-f", "--force", "-M", "-C"]) => verbs.push(Verb::SwitchTree),
+        "branch" if options.has(&["-f", "--force", "-m", "--move", "-M", "-C"]) => {
+            verbs.push(Verb::SwitchTree);
+        }
         "symbolic-ref" if options.operands.len() > 1 && first(&options) == "HEAD" => {
             verbs.push(Verb::SwitchTree);
         }

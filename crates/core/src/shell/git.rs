@@ -19,6 +19,8 @@ pub(super) struct Call<'a> {
     pub(super) settings: Vec<String>,
     pub(super) verb: &'a str,
     pub(super) arguments: &'a [Argument],
+    /// A word before the verb, or the verb itself, is not known: it may do anything.
+    unread: bool,
 }
 
 impl Call<'_> {
@@ -69,10 +71,13 @@ pub(super) fn read(command: &Command) -> Option<Call<'_>> {
     let mut folder = command.folder.clone();
     let mut settings = Vec::new();
     let arguments = command.argv.get(1..).unwrap_or_default();
-    let mut at = 0;
+    let (mut at, mut unread) = (0, false);
     // An option counts even where its value is not known.
-    while let Some(text) = arguments.get(at).map(Argument::shown) {
-        if !text.starts_with('-') {
+    while let Some(word) = arguments.get(at) {
+        let text = word.shown();
+        // Options may stand in it, the verb, or nothing.
+        unread |= word.text().is_none();
+        if !text.starts_with('-') && word.text().is_some() {
             break;
         }
         at += 1;
@@ -101,7 +106,7 @@ pub(super) fn read(command: &Command) -> Option<Call<'_>> {
     }
     let verb = arguments.get(at).and_then(Argument::text).unwrap_or_default();
     let arguments = arguments.get(at + 1..).unwrap_or_default();
-    Some(Call { folder, settings, verb, arguments })
+    Some(Call { folder, settings, verb, arguments, unread })
 }
 
 /// Verbs that only show something, and call no hook.
@@ -157,27 +162,32 @@ const READS: [&str; 45] = [
     "whatchanged",
 ];
 
-pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
-    let Some(call) = read(command) else { return };
-    // A setting may name a program that git runs: a pager, an editor, an alias.
-    let runs = |setting: &String| {
+/// Is it told to run another program? A setting may name one: a pager, an editor, an alias.
+fn runs_more(call: &Call<'_>) -> bool {
+    let names_one = |setting: &String| {
         let name = setting.to_ascii_lowercase();
         let quiet = ["color.", "user.", "core.quotepath", "advice.", "core.pager=cat"];
         !quiet.iter().any(|one| name.starts_with(one))
     };
-    if call.settings.iter().any(runs) {
-        walker.opaque();
-    }
-    let inner = Command { folder: call.folder.clone(), ..command.clone() };
-    let mut options = call.options();
-    options.operands.iter_mut().for_each(as_pathspec);
     let starts = |one: &Argument| {
         let word = one.shown();
         word.starts_with("--upload-pa") || word.starts_with("ext::") || word == "--ext-diff"
     };
-    if call.arguments.iter().any(starts) {
+    call.settings.iter().any(names_one) || call.arguments.iter().any(starts)
+}
+
+pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
+    let Some(call) = read(command) else { return };
+    if runs_more(&call) || options::may_have_more(call.arguments) {
         walker.opaque();
     }
+    if call.unread {
+        walker.writes(Place::Unknown, How::Change, true);
+        return walker.opaque();
+    }
+    let inner = Command { folder: call.folder.clone(), ..command.clone() };
+    let mut options = call.options();
+    options.operands.iter_mut().for_each(as_pathspec);
     match call.verb {
         _ if call.asks_for_help() => {}
         "diff" | "show" | "format-patch" | "log" if options.has(&["--output"]) => {
@@ -186,6 +196,11 @@ pub(super) fn judge(walker: &mut Walker, command: &Command, input: &Input) {
             walker.writes_all(&inner, &[file], How::Create, false);
         }
         "" | "diff" | "show" => {}
+        "config" if options.has(&["-f", "--file"]) => configured(walker, &inner, &options),
+        // What git does not look at any more is in no status: as good as written.
+        "update-index" if options.has(&["--skip-worktree", "--assume-unchanged"]) => {
+            walker.writes_all(&inner, &options.operands, How::Change, false);
+        }
         "grep" if options.has(&["-O", "--open-files-in-pager"]) => walker.opaque(),
         verb if READS.contains(&verb) => {}
         "rm" if options.has(&["--cached"]) => {}
@@ -247,6 +262,17 @@ fn moved(walker: &mut Walker, command: &Command, options: &Options) {
     let Some((target, sources)) = options.operands.split_last() else { return };
     walker.writes_all(command, sources, How::MoveFrom, true);
     walker.writes_all(command, std::slice::from_ref(target), How::MoveTo, true);
+}
+
+/// A file of settings that is named is one like any other.
+fn configured(walker: &mut Walker, command: &Command, options: &Options) {
+    let asks = ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"];
+    let sets = ["--unset", "--unset-all", "--remove-section", "--rename-section", "--edit", "-e"];
+    let asks = options.has(&asks) || matches!(first(options), "get" | "list");
+    if !asks && (options.operands.len() > 1 || options.has(&sets)) {
+        let files: Vec<Argument> = options.values(&["-f", "--file"]).cloned().collect();
+        walker.writes_all(command, &files, How::Change, false);
+    }
 }
 
 /// A tree that is removed or moved goes from where it is, with all that is in it.

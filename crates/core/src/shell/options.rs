@@ -55,6 +55,14 @@ pub(super) fn read(arguments: &[Argument], short: &str, long: &[&str]) -> Option
     options
 }
 
+/// May there be options among these that nobody can read? A word that begins with something known
+/// is none, and behind `--` there are none.
+pub(super) fn may_have_more(arguments: &[Argument]) -> bool {
+    let before = arguments.iter().take_while(|one| one.text() != Some("--"));
+    let mut unknown = before.filter(|one| matches!(one, Argument::Unknown(_)));
+    unknown.any(|one| one.shown().starts_with(['…', '-']))
+}
+
 impl Options {
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.found.iter().any(|(found, _)| names.iter().any(|name| means(found, name)))

@@ -71,6 +71,12 @@ const READERS: [&str; 36] = [
 const SEARCHERS: [&str; 9] =
     ["ag", "egrep", "fgrep", "grep", "jq", "rg", "zgrep", "ack", "pcregrep"];
 
+/// Programs that only read, but for an option or an operand that makes them write or run something.
+const WITH_WRITING_OPTIONS: [&str; 21] = [
+    "sort", "gsort", "tree", "uniq", "xxd", "find", "gfind", "fd", "fdfind", "awk", "gawk", "mawk",
+    "nawk", "sed", "gsed", "yq", "rg", "less", "file", "bat", "batcat",
+];
+
 /// Letters of options with a value, by program.
 fn valued(name: &str) -> &'static str {
     match name {
@@ -103,6 +109,9 @@ pub(super) fn judge(
     if QUIET.contains(&name) || QUIET_TOO.contains(&name) {
         return Ok(());
     }
+    if WITH_WRITING_OPTIONS.contains(&name) && options::may_have_more(arguments) {
+        walker.opaque();
+    }
     if READERS.contains(&name) {
         let options = read(valued(name));
         walker.reads_all(command, &options.operands);
@@ -113,17 +122,7 @@ pub(super) fn judge(
         return Ok(());
     }
     match name {
-        "sort" => {
-            let options = options::read(arguments, valued(name), &["--output"]);
-            if let Some(file) = options.value(&["-o", "--output"]) {
-                let place = walker.place(command, file);
-                walker.writes(place, How::Create, false);
-            }
-            if options.has(&["--compress-program"]) {
-                walker.opaque();
-            }
-            walker.reads_all(command, &options.operands);
-        }
+        "sort" => sort(walker, command),
         "tree" => {
             let options = read("oLPIT");
             let written: Vec<Argument> = options.values(&["-o"]).cloned().collect();
@@ -158,6 +157,19 @@ pub(super) fn judge(
         }
     }
     Ok(())
+}
+
+fn sort(walker: &mut Walker, command: &Command) {
+    let arguments = command.argv.get(1..).unwrap_or_default();
+    let options = options::read(arguments, valued("sort"), &["--output"]);
+    if let Some(file) = options.value(&["-o", "--output"]) {
+        let place = walker.place(command, file);
+        walker.writes(place, How::Create, false);
+    }
+    if options.has(&["--compress-program"]) {
+        walker.opaque();
+    }
+    walker.reads_all(command, &options.operands);
 }
 
 fn yq(walker: &mut Walker, command: &Command, options: &Options) {
@@ -200,8 +212,9 @@ fn find(walker: &mut Walker, command: &Command, state: &mut State) -> Parsed<()>
                 let ends = |argument: &Argument| matches!(argument.text(), Some(";" | "+"));
                 let rest = arguments.get(at..).unwrap_or_default();
                 let length = rest.iter().position(ends).unwrap_or(rest.len());
+                // What it finds begins with a root of the search, and is no option.
                 let filled = |argument: &Argument| match argument.shown().contains("{}") {
-                    true => Argument::Unknown(argument.shown().replace("{}", "…")),
+                    true => Argument::Unknown(argument.shown().replace("{}", "./…")),
                     false => argument.clone(),
                 };
                 let argv: Vec<Argument> = rest[..length].iter().map(filled).collect();

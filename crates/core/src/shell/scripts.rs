@@ -102,6 +102,7 @@ impl Walker {
         }
         let own = command.name() == "eval";
         if !own {
+            inner.set("0", arguments.first().cloned());
             inner.positional = Some(arguments.into_iter().skip(1).collect());
         }
         self.deeper(|walker| walker.script(&script, &mut inner, &Input::Outside))?;
@@ -180,10 +181,24 @@ impl Walker {
     }
 
     fn set_positional(&mut self, arguments: &[Argument], state: &mut State) {
-        let mut all = arguments.iter();
-        if all.any(|argument| argument.text() == Some("--")) {
-            state.positional = Some(all.cloned().collect());
+        let mut all = arguments.iter().peekable();
+        while let Some(option) = all.next_if(|one| is_option(one) || is_turned_off(one)) {
+            let text = option.text().unwrap_or_default();
+            if text == "--" {
+                state.positional = Some(all.cloned().collect());
+                return;
+            }
+            // `-o pipefail`.
+            if text.ends_with('o') {
+                all.next();
+            }
         }
+        state.positional = match all.peek() {
+            None => return,
+            // Options or words, and nobody knows how many.
+            Some(Argument::Unknown(_)) => None,
+            Some(_) => Some(all.cloned().collect()),
+        };
     }
 }
 
@@ -193,6 +208,11 @@ fn known(value: Argument) -> Option<Argument> {
 
 fn is_option(argument: &Argument) -> bool {
     argument.text().is_some_and(|text| text.starts_with('-'))
+}
+
+/// `set +e`.
+fn is_turned_off(argument: &Argument) -> bool {
+    argument.text().is_some_and(|text| text.starts_with('+'))
 }
 
 /// What a command surely prints.

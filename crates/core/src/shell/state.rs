@@ -39,6 +39,9 @@ impl State {
         if self.pushed != other.pushed {
             self.pushed.clear();
         }
+        if self.positional != other.positional {
+            self.positional = None;
+        }
         for (name, value) in &other.variables {
             match self.variables.get(name) {
                 Some(known) if known == value => {}

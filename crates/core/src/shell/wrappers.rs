@@ -271,7 +271,10 @@ fn shell(arguments: &[Argument], input: &Input) -> Inner {
         }
         (true, _, _) => Inner::Unknown,
         (false, Some(_), _) if !from_input => Inner::Itself,
-        (false, _, Input::Known(script)) => Inner::Script(script.clone(), Vec::new()),
+        (false, _, Input::Known(script)) => {
+            let given = std::iter::once("sh".into()).chain(rest.iter().cloned());
+            Inner::Script(script.clone(), given.collect())
+        }
         (false, _, Input::Outside | Input::Unknown) => Inner::Unknown,
     }
 }

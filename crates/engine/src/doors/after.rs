@@ -5,31 +5,31 @@
 //! written since. What another's recorded edit or a command of another that ran meanwhile explains
 //! is not this agent's; what an unknown writer may have done is laid at nobody's door (`changes`).
 //! Of what a person holds, who may have written it too, nobody is accused. Ignored files are
-//! nobody's. A line is read from where it began (`calls`), in each tree that it was about.
+//! nobody's, unless somebody holds them. A line is read from where it began (`calls`), in each tree
+//! that it was about.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use baton_core::breach::{self, Door};
-use baton_core::check::Because;
+use baton_core::check::{Because, Verdict};
 use baton_core::context::{Actor, Observed};
 use baton_core::denials::{self, Refused, Thing, Why};
 use baton_core::refusal::Held;
 use baton_core::resource::Resource;
 use baton_core::shell::{self, Deeds, Place};
 
-use super::activity::{self, Activity, Busy, Deed, Line, Who};
+use super::activity::{self, Activity, Busy, Deed, Who};
 use super::calls::{self, Begun};
 use super::changes::{Changed, Sorted, Unseen, Window};
 use super::committed;
 use super::edit::{self, Change, Target, edit};
 use super::held::{self, Before, Looks};
 use super::reach::{Reach, Says};
-use super::{overwriting, reads, whereabouts};
+use super::{middle, overwriting, reads, whereabouts};
 use crate::checking;
 use crate::denying;
 use crate::failure::Failure;
-use crate::git::Git;
 use crate::interfaces;
 use crate::resources::{Meant, meant_path};
 use crate::sessions::SeatState;
@@ -42,11 +42,6 @@ const CLAIMED_MAX: usize = 200;
 const SHOWN_MAX: usize = 50;
 /// How long after its file an edit is told of.
 const EDIT_IS_TOLD: Duration = Duration::from_millis(300);
-/// A failed command is laid at an edit of another's when that is not older.
-const MIDDLE_MS: u64 = 5 * 60 * 1_000;
-/// How often an agent is told to wait for others before it is left to judge by itself.
-const WAITS_MAX: usize = 3;
-
 /// A command that has run.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran<'a> {
@@ -70,6 +65,11 @@ pub struct Compared {
     pub undone: Vec<(Resource, usize)>,
     /// What the command changed and nobody held: claimed now.
     pub taken: Option<edit::Judged>,
+    /// Those of it that it was given.
+    pub claimed: Vec<Resource>,
+    /// Free files that changed meanwhile, and that nothing in the command names while others are at
+    /// work in the tree: nobody's.
+    pub unclaimed: Vec<Resource>,
     /// What it changed and no edit would have been allowed to: why not.
     pub kept: Option<edit::Judged>,
     /// Changed files that this session did not touch, and whose edits they are: a build may have
@@ -100,6 +100,8 @@ impl Compared {
     fn add(&mut self, there: Self) {
         self.breached.extend(there.breached);
         self.lost.extend(there.lost);
+        self.claimed.extend(there.claimed);
+        self.unclaimed.extend(there.unclaimed);
         for (mine, theirs) in [(&mut self.taken, there.taken), (&mut self.kept, there.kept)] {
             match (mine, theirs) {
                 (Some(mine), Some(theirs)) => mine.add(theirs),
@@ -152,7 +154,7 @@ fn after_line(
     };
     let quiet = begun.map_or(quiet, |begun| !begun.writes);
     let compared = begun.is_none_or(|begun| begun.compared);
-    let about = About { deeds: &deeds, quiet, compared, cwd, ran };
+    let about = About { deeds: &deeds, quiet, compared, unended: false, cwd, ran };
     let Some(looks) = Looks::here(workspace, actor) else { return Ok(Compared::default()) };
     let mut behind = looks.behind_elsewhere();
     let mut compared = Compared { undone, ..after_here(workspace, actor, &about, &looks)? };
@@ -177,6 +179,8 @@ struct About<'a> {
     quiet: bool,
     /// It may have written anywhere.
     compared: bool,
+    /// Nobody told its end.
+    unended: bool,
     /// Where it began.
     cwd: &'a Path,
     ran: Ran<'a>,
@@ -189,7 +193,7 @@ fn after_here(
     about: &About<'_>,
     looks: &Looks,
 ) -> Result<Compared, Failure> {
-    let About { deeds, quiet, compared: everywhere, cwd, ran } = *about;
+    let About { deeds, quiet, compared: everywhere, unended, cwd, ran } = *about;
     let mut compared = Compared::default();
     let Some(me) = Who::acting(actor) else { return Ok(compared) };
     if quiet && !looks.any_behind() {
@@ -206,15 +210,18 @@ fn after_here(
     if workspace.place.git.is_none() {
         return Ok(compared);
     }
-    if ran.failed && !deeds.harmless && !is_answered_by_us(deeds) {
-        compared.in_the_middle = in_the_middle(workspace, &me, &lines)?;
+    if ran.failed && !deeds.harmless {
+        compared.in_the_middle = middle::edits_of_others(workspace, &me, &lines, deeds)?;
     }
     // Where the look went wrong, there is the clock.
     let since = || activity::window(&lines, &me, ran.call).filter(|_| everywhere);
     let before = looks.before(everywhere.then_some(ran.call));
     if let Some(before) = before.or_else(|| since().map(Before::unseen)) {
         let reach = reach(workspace, &me, Some((ran, cwd)), &before);
-        let mut window = Window { me, lines, before, reach };
+        let moved = calls::find(&workspace.place, &me, ran.call)
+            .filter(|begun| begun.root == workspace.place.root && !begun.moved.is_empty());
+        let moved = moved.map(|begun| begun.moved).unwrap_or_default();
+        let mut window = Window { me, lines, before, reach, moved, unended };
         compare(workspace, actor, &mut window, &mut compared)?;
         look_at_commits(workspace, actor, &window, &mut compared)?;
     }
@@ -241,6 +248,28 @@ pub fn outlasts(workspace: &Workspace, actor: &Actor) {
     held::go_on(workspace, actor, &open);
 }
 
+/// Compares calls of the agent's own in this tree whose end nobody told: whoever interrupts a
+/// command, or its client, ends it without a word. None of them runs any more, and one that its
+/// user did not allow never ran: nobody is accused of what changed meanwhile.
+pub fn interrupted(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, Failure> {
+    let mut compared = Compared::default();
+    let Some(me) = Who::acting(actor) else { return Ok(compared) };
+    for call in workspace.activity(actor).unended() {
+        let begun = calls::find(&workspace.place, &me, &call);
+        let line = begun.as_ref().and_then(|begun| begun.line.clone());
+        let (Some(begun), Some(line)) = (begun, line) else { continue };
+        let looks = Looks::here(workspace, actor).filter(|_| begun.compared);
+        let Some(looks) = looks else { continue };
+        let deeds = shell::read(&line);
+        let ran = Ran { line: &line, call: &call, failed: false, behind: false };
+        // What runs in the background goes on, and is looked after.
+        let (cwd, unended) = (begun.cwd.as_path(), true);
+        let about = About { deeds: &deeds, quiet: false, compared: true, unended, cwd, ran };
+        compared.add(after_here(workspace, actor, &about, &looks)?);
+    }
+    Ok(compared)
+}
+
 /// Compares what runs in the background, if anything does, in whatever tree.
 pub fn meanwhile(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, Failure> {
     let elsewhere = Looks::here(workspace, actor).map(|looks| looks.behind_elsewhere());
@@ -258,7 +287,8 @@ fn meanwhile_here(workspace: &mut Workspace, actor: &Actor) -> Result<Compared, 
     if let Some(before) = looks.before(None) {
         let lines = workspace.activity(actor).lines();
         let reach = reach(workspace, &me, None, &before);
-        let mut window = Window { me, lines, before, reach };
+        let (moved, unended) = (Vec::new(), false);
+        let mut window = Window { me, lines, before, reach, moved, unended };
         compare(workspace, actor, &mut window, &mut compared)?;
         looks.look_again(workspace, actor, None);
     }
@@ -305,15 +335,6 @@ fn everywhere(workspace: &mut Workspace, actor: &Actor, tell: impl Fn(&Activity)
             Ok(())
         });
     }
-}
-
-/// Nothing but commands that fail because Baton or git said no: neither builds or tests anything.
-fn is_answered_by_us(deeds: &Deeds) -> bool {
-    !deeds.commands.is_empty()
-        && deeds.commands.iter().all(|command| {
-            let quiet = matches!(command.name(), "cd" | "echo" | "true" | "export" | "set");
-            quiet || matches!(command.name(), "baton" | "git")
-        })
 }
 
 /// What changed in a window, and whose it is.
@@ -366,7 +387,9 @@ fn settle(
     let root = workspace.place.root.clone();
     let activity = workspace.activity(actor);
     let foreign = overwriting::note(workspace, actor, &sorted.foreign, before)?;
-    overwriting::save_all(workspace, actor, &sorted.unsure, before)?;
+    overwriting::note_unsure(workspace, actor, &sorted.holders, before)?;
+    overwriting::save_all(workspace, actor, &sorted.unsure, before, false)?;
+    compared.unclaimed = sorted.unclaimed;
     let unsure: Vec<Resource> = sorted.unsure.into_iter().chain(sorted.persons).collect();
     let unsure_held = note(workspace, actor, &unsure, true)?;
     for (held, unsure) in [(foreign, false), (unsure_held, true)] {
@@ -402,7 +425,11 @@ fn settle(
     let targets: Vec<Target> =
         sorted.free.iter().map(target).chain(sorted.appended.iter().map(appended)).collect();
     if !targets.is_empty() && targets.len() <= CLAIMED_MAX {
-        compared.taken = Some(edit(workspace, actor, &root, &targets)?);
+        let taken = edit(workspace, actor, &root, &targets)?;
+        if taken.verdict < Verdict::Ask {
+            compared.claimed = sorted.free.into_iter().chain(sorted.appended).collect();
+        }
+        compared.taken = Some(taken);
         targets.iter().for_each(|one| activity.edited(&one.path));
         reads::wrote(workspace, actor, &root, &targets);
     }
@@ -443,6 +470,7 @@ fn look_at_commits(
         return Ok(());
     }
     let unsure = match window.reach.commits(&workspace.place.root) {
+        _ if window.unended => true,
         Says::Named => false,
         Says::Unread => !window.is_alone(&Unseen::look(workspace, actor)?),
         Says::Nothing => true,
@@ -481,48 +509,6 @@ fn note(
     workspace.decide(actor, observed, |view, context| {
         breach::note(view, foreign, unsure, Door::Shell, context)
     })
-}
-
-/// Files that others changed in the last minutes and have not committed, with their names; nothing
-/// when this session was told often enough.
-fn in_the_middle(
-    workspace: &mut Workspace,
-    me: &Who,
-    lines: &[Line],
-) -> Result<Vec<(String, String)>, Failure> {
-    let told = super::Trace::of_session(&workspace.place, &me.session, "waits");
-    let recent = activity::now().saturating_sub(MIDDLE_MS);
-    let mut edited: Vec<(String, Who)> = lines
-        .iter()
-        .filter(|line| line.who.session != me.session && line.at >= recent)
-        .filter_map(|line| match &line.deed {
-            Deed::Edited(path) => Some((path.clone(), line.who.clone())),
-            _ => None,
-        })
-        .collect();
-    edited.sort_unstable();
-    edited.dedup_by(|one, two| (&one.0, &one.1.session) == (&two.0, &two.1.session));
-    let since = |line: &String| line.parse().is_ok_and(|at: u64| at >= recent);
-    if edited.is_empty() || told.lines().iter().filter(|line| since(line)).count() >= WAITS_MAX {
-        return Ok(Vec::new());
-    }
-    let paths: Vec<String> = edited.iter().map(|(path, _)| path.clone()).collect();
-    let dirty = Git::in_tree(&workspace.place.root)?.status(&paths)?;
-    let dirty = dirty.paths();
-    edited.retain(|(path, _)| dirty.contains(&path.as_str()));
-    let mut named = Vec::with_capacity(edited.len());
-    for (path, Who { session, .. }) in edited {
-        // Whoever is gone ends no edit any more.
-        let state = crate::sessions::state_of(workspace, &session)?;
-        if matches!(state, Some(SeatState::Live | SeatState::Idle)) {
-            let name = crate::sessions::find(workspace, session.as_str()).map(|found| found.name);
-            named.push((path, name.unwrap_or_else(|_| session.0.clone())));
-        }
-    }
-    if !named.is_empty() {
-        told.add(&activity::now().to_string());
-    }
-    Ok(named)
 }
 
 /// The session has edited these: others can tell whose the change is, and who builds on them is

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use baton_core::resource::Resource;
 use serde::{Deserialize, Serialize};
 
 use super::activity::Who;
@@ -34,6 +35,9 @@ pub(super) struct Begun {
     pub(super) writes: bool,
     /// It may write anywhere.
     pub(super) compared: bool,
+    /// Folders of that tree which it moves or takes away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) moved: Vec<Resource>,
     /// The line, where it may go on when its call is over: nobody tells it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<String>,

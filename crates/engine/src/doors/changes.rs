@@ -7,11 +7,14 @@
 //! That a file changed while a command ran does not say that the command changed it: people and
 //! their editors, formatters and hooks write too, and tell nobody. So a change of what another
 //! holds is laid at an agent's door only
-//! - where its command names the file, or a text that the command runs does (`reach`), or
+//! - where its command names the file, or a text that the command runs does (`reach`), and not
+//!   only to look at it, or
 //! - where what it runs cannot be read, and nobody else is known to have done anything meanwhile:
 //!   then it is the only writer that anybody knows of.
 //!
-//! All else has an unknown writer: it is noted, the agent is told, and nobody is accused.
+//! All else has an unknown writer: it is noted, the agent is told, and nobody is accused. A free
+//! file becomes the agent's own unless others are at work in the tree and its command, which could
+//! be read, does not name it.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -57,12 +60,14 @@ pub(super) struct Changed {
     pub(super) evidence: Evidence,
     /// It is as HEAD has it, or git does not know it.
     clean: bool,
+    /// Git ignores it: it counts only where somebody holds it.
+    ignored: bool,
 }
 
 impl Changed {
     fn new(path: &str, evidence: Evidence, clean: bool) -> Option<Self> {
         let resource = Resource::literal(path).ok()?;
-        Some(Self { resource, path: path.to_owned(), evidence, clean })
+        Some(Self { resource, path: path.to_owned(), evidence, clean, ignored: false })
     }
 }
 
@@ -74,10 +79,21 @@ pub(super) struct Window {
     pub(super) lines: Vec<Line>,
     pub(super) before: Before,
     pub(super) reach: Reach,
+    /// Folders that its line moved or took away: the clock of a file does not go with its folder.
+    pub(super) moved: Vec<Resource>,
+    /// Nobody told the end of its command: its client may not have let it run at all.
+    pub(super) unended: bool,
 }
 
 /// Everything that has changed since.
-fn since(workspace: &Workspace, before: &Before) -> Result<Vec<Changed>, Failure> {
+fn since(
+    workspace: &Workspace,
+    before: &Before,
+    moved: &[Resource],
+) -> Result<Vec<Changed>, Failure> {
+    let is_moved = |path: &str| {
+        Resource::literal(path).is_ok_and(|path| moved.iter().any(|folder| folder.covers(&path)))
+    };
     let root = &workspace.place.root;
     let git = Git::in_tree(root)?;
     let status = git.status(&[String::new()])?;
@@ -86,8 +102,11 @@ fn since(workspace: &Workspace, before: &Before) -> Result<Vec<Changed>, Failure
     for path in dirty.iter().filter(|path| !before.files.contains_key(**path)) {
         let evidence = match written_since(&root.join(path), before.since) {
             Some(true) => Evidence::Time,
+            Some(false) if is_moved(path) => Evidence::Time,
             Some(false) => continue,
-            None if folder_written_since(root, path, before.since) => Evidence::Folder,
+            None if is_moved(path) || folder_written_since(root, path, before.since) => {
+                Evidence::Folder
+            }
             None => continue,
         };
         changed.extend(Changed::new(path, evidence, false));
@@ -102,13 +121,18 @@ fn since(workspace: &Workspace, before: &Before) -> Result<Vec<Changed>, Failure
         return Ok(changed);
     }
     let names: Vec<String> = clean.iter().map(|(path, _)| (*path).clone()).collect();
-    let ignored = git.ignored(&names)?;
+    let ignored = git.would_ignore(&names)?;
     let is_ignored = |path: &str| {
         ignored.iter().any(|one| *one == path || one.ends_with('/') && path.starts_with(one))
     };
     // Where HEAD has moved, a file that was as the old one had it came along with it.
     let old = committed::head_at(&workspace.place, before.head);
-    for (path, state) in clean.into_iter().filter(|(path, _)| !is_ignored(path)) {
+    for (path, state) in clean {
+        if is_ignored(path) {
+            let found = Changed::new(path, Evidence::State, true);
+            changed.extend(found.map(|one| Changed { ignored: true, ..one }));
+            continue;
+        }
         let moved = match &old {
             Some(old) => state.was(git.content(old.as_str(), path)?.as_deref()),
             None => false,
@@ -132,9 +156,14 @@ fn folder_written_since(root: &Path, path: &str, since: u64) -> bool {
     written_since(file.parent().unwrap_or(root), since) == Some(true)
 }
 
-/// Persons at work in this tree: nobody hears when they write.
+/// Who else is at work in this tree.
 #[derive(Debug, Default)]
-pub(super) struct Unseen(Vec<SessionId>);
+pub(super) struct Unseen {
+    /// Nobody hears when these write.
+    persons: Vec<SessionId>,
+    /// Persons or agents.
+    anybody: bool,
+}
 
 impl Unseen {
     pub(super) fn look(workspace: &mut Workspace, actor: &Actor) -> Result<Self, Failure> {
@@ -144,11 +173,12 @@ impl Unseen {
             let mut found: Vec<Session> = scan(view, live)?;
             found.retain(|one| {
                 one.tree == tree
-                    && one.person
                     && actor.session.as_ref() != Some(&one.session)
                     && SeatState::of(one, &machine, context.now) == SeatState::Live
             });
-            Ok(Self(found.into_iter().map(|one| one.session).collect()))
+            let persons = found.iter().filter(|one| one.person);
+            let persons = persons.map(|one| one.session.clone()).collect();
+            Ok(Self { persons, anybody: !found.is_empty() })
         })
     }
 }
@@ -158,6 +188,8 @@ impl Unseen {
 pub(super) struct Sorted {
     /// Others held them.
     pub(super) foreign: Vec<Resource>,
+    /// Others held them and ran something too, which did not name them either.
+    pub(super) holders: Vec<Resource>,
     /// Others held them, and may have written them, or somebody else.
     pub(super) unsure: Vec<Resource>,
     /// The same of persons, whose editors write all the time.
@@ -168,6 +200,8 @@ pub(super) struct Sorted {
     pub(super) free: Vec<Resource>,
     /// Free too, and lines came at their end.
     pub(super) appended: Vec<Resource>,
+    /// Free too, and nothing in the command names them while others are at work here.
+    pub(super) unclaimed: Vec<Resource>,
     /// For a person, or for whoever claims first.
     pub(super) kept: Vec<Resource>,
     /// Commands of others ran meanwhile.
@@ -177,7 +211,7 @@ pub(super) struct Sorted {
 impl Window {
     /// Everything that has changed in it.
     pub(super) fn changed(&self, workspace: &Workspace) -> Result<Vec<Changed>, Failure> {
-        since(workspace, &self.before)
+        since(workspace, &self.before, &self.moved)
     }
 
     /// When somebody else edited it, as far as that was told.
@@ -212,15 +246,11 @@ impl Window {
     /// Is nobody else known to have done anything meanwhile?
     pub(super) fn is_alone(&self, unseen: &Unseen) -> bool {
         let since = self.before.since + STEP_MS;
-        unseen.0.is_empty() && !activity::anybody_since(&self.lines, &self.me, since)
+        unseen.persons.is_empty() && !activity::anybody_since(&self.lines, &self.me, since)
     }
 
-    /// Its holder ran something too: is it that which changed it? So it is taken where that names
-    /// the file, or where this one's own commands could be read and do not.
-    fn is_the_holders(&self, place: &Place, finding: &Finding, path: &str) -> bool {
-        if self.reach.says(&place.root, path) == Says::Nothing {
-            return true;
-        }
+    /// Does what its holder ran meanwhile name the file?
+    fn is_named_by_holder(&self, place: &Place, finding: &Finding, path: &str) -> bool {
         let Some(held) = finding.held.first() else { return false };
         let holds = |who: &Who| who.acts_for(&held.holder, &self.me);
         let running = activity::calls_since(&self.lines, holds, self.before.since);
@@ -246,6 +276,7 @@ impl Window {
         let others_ran = busy == Busy::Yes;
         let alone = self.is_alone(unseen);
         let is_its_own = |path: &str| match self.reach.says(root, path) {
+            _ if self.unended => false,
             Says::Named => true,
             Says::Unread => alone,
             Says::Nothing => false,
@@ -262,13 +293,18 @@ impl Window {
                 Because::Held if !self.before.was_held(held) => {}
                 Because::Held if one.evidence == Evidence::Folder => {}
                 Because::Held => match self.holder_busy(&finding) {
-                    Busy::Yes if self.is_the_holders(place, &finding, &one.path) => {}
+                    Busy::Yes if self.is_named_by_holder(place, &finding, &one.path) => {}
+                    // Its holder's commands may have written it, and nobody can tell.
+                    Busy::Yes if self.reach.says(root, &one.path) == Says::Nothing => {
+                        sorted.holders.push(resource);
+                    }
                     Busy::No if !is_unseen(&finding, unseen) && is_its_own(&one.path) => {
                         sorted.foreign.push(resource);
                     }
                     _ if is_unseen(&finding, unseen) => sorted.persons.push(resource),
                     _ => sorted.unsure.push(resource),
                 },
+                _ if one.ignored => {}
                 // Also of what it holds itself: others add to it at the same time.
                 _ if !others_ran
                     && finding.zone == Rule::Append
@@ -288,6 +324,9 @@ impl Window {
                         sorted.kept.push(resource);
                     }
                 }
+                _ if unseen.anybody && self.reach.says(root, &one.path) == Says::Nothing => {
+                    sorted.unclaimed.push(resource);
+                }
                 _ if finding.zone == Rule::Append => sorted.appended.push(resource),
                 _ => sorted.free.push(resource),
             }
@@ -305,5 +344,5 @@ fn is_rewritten(root: &Path, path: &str) -> Result<bool, Failure> {
 }
 
 fn is_unseen(finding: &Finding, unseen: &Unseen) -> bool {
-    finding.held.first().is_some_and(|held| unseen.0.contains(&held.holder.session))
+    finding.held.first().is_some_and(|held| unseen.persons.contains(&held.holder.session))
 }

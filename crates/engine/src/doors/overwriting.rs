@@ -34,10 +34,25 @@ pub(super) fn note(
     if foreign.is_empty() {
         return Ok(Vec::new());
     }
-    let was = save_all(workspace, actor, foreign, before)?;
+    let was = save_all(workspace, actor, foreign, before, true)?;
     workspace.decide(actor, looked(), |view, context| {
         breach::note_overwritten(view, foreign, &was, Door::Shell, context)
     })
+}
+
+/// Makes safe what lay in files of others that may have written them themselves, and tells them.
+pub(super) fn note_unsure(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    changed: &[Resource],
+    before: &Before,
+) -> Result<(), Failure> {
+    let was = save_all(workspace, actor, changed, before, false)?;
+    if was.is_empty() {
+        return Ok(());
+    }
+    workspace
+        .decide(actor, looked(), |view, context| breach::tell_unsure(view, changed, &was, context))
 }
 
 fn looked() -> Observed {
@@ -45,11 +60,13 @@ fn looked() -> Observed {
 }
 
 /// Makes the texts safe that lay in what others hold of these; answers by path what became of each.
+/// `sure` is whether the actor wrote over them.
 pub(super) fn save_all(
     workspace: &mut Workspace,
     actor: &Actor,
     changed: &[Resource],
     before: &Before,
+    sure: bool,
 ) -> Result<BTreeMap<String, Was>, Failure> {
     let mut was = BTreeMap::new();
     if changed.is_empty() {
@@ -62,7 +79,8 @@ pub(super) fn save_all(
         let of_holder: Vec<&Held> =
             told.iter().filter(|held| held.holder.session == *holder).collect();
         // That it could not be saved keeps nobody from being told.
-        was.extend(save(workspace, actor, holder, &of_holder, before).unwrap_or_default());
+        let by = actor.session.as_ref().filter(|_| sure);
+        was.extend(save(workspace, by, holder, &of_holder, before).unwrap_or_default());
     }
     Ok(was)
 }
@@ -71,7 +89,7 @@ pub(super) fn save_all(
 /// many they are, git is started a few times.
 fn save(
     workspace: &Workspace,
-    actor: &Actor,
+    by: Option<&SessionId>,
     holder: &SessionId,
     overwritten: &[&Held],
     before: &Before,
@@ -90,8 +108,11 @@ fn save(
     let saved: Vec<String> = lost.iter().map(|one| one.path.to_owned()).collect();
     if !lost.is_empty() {
         let name = overwritten.first().map_or("", |held| held.holder.name.as_str());
-        let by = actor.session.as_ref().map_or("somebody", |session| session.as_str());
-        let message = format!("Uncommitted text of {name} that was gone after a command of {by}");
+        let gone = match by {
+            Some(by) => format!("was gone after a command of {by}"),
+            None => "an unknown writer changed".to_owned(),
+        };
+        let message = format!("Uncommitted text of {name} that {gone}");
         git.rescue_texts(lost, &reference, message)?;
     }
     let was = |held: &&Held| {

@@ -3,9 +3,10 @@
 //! Owns the reading of its words and of the texts that it runs: scripts, the recipes of `make`,
 //! what `npm run` stands for, and scripts that those name. It refuses to know who else was at work.
 //! A name in a text is no proof of a write, and a program may write what it never names: this tells
-//! only whether the line has anything to do with a file. What writes under names that it makes up
-//! (`naming`) is taken for unread: any file may be among them. Read when something has changed,
-//! which is rare, and never before.
+//! only whether the line has anything to do with a file. What only looks at files (a test, a
+//! checker, a commit, a word that is read) names them for nothing. What writes under names that
+//! it makes up (`naming`) is taken for unread: any file may be among them. Read when something has
+//! changed, which is rare, and never before.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,14 @@ use std::path::{Path, PathBuf};
 use baton_core::naming;
 use baton_core::shell::{self, Argument, Command, Deeds, Place as Named};
 
+mod programs;
+
 /// Longer texts are not read.
 const TEXT_BYTES_MAX: u64 = 64 * 1024;
 /// Texts that are read for one line.
 const TEXTS_MAX: usize = 24;
-/// How many words after `git` its verb may stand.
-const GIT_WORDS_MAX: usize = 6;
-
+/// How deep scripts of a package that call each other are followed.
+const DEPTH_MAX: usize = 4;
 /// What a line has to do with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Says {
@@ -61,8 +63,8 @@ impl Reach {
     /// Does a line make commits?
     pub(super) fn commits(&self, root: &Path) -> Says {
         let read = self.read(root);
-        let all = read.texts.iter().map(|text| &text.text).chain(&read.words);
-        match all.flat_map(|text| tokens(text)).any(|token| token == "commit") {
+        let mut texts = read.texts.iter().flat_map(|text| tokens(&text.text));
+        match read.commits || texts.any(|token| token == "commit") {
             true => Says::Named,
             false if read.unread => Says::Unread,
             false => Says::Nothing,
@@ -90,6 +92,10 @@ struct Read {
     unread: bool,
     /// It writes under names that it makes up.
     computes: bool,
+    /// It says `commit` somewhere.
+    commits: bool,
+    /// How many lines within lines are read now.
+    depth: usize,
 }
 
 #[derive(Debug)]
@@ -141,89 +147,8 @@ const INTERPRETERS: &[&str] = &[
 const SCRIPTS: &[&str] = &["sh", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "mk", "lua", "php"];
 const RECIPES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "source", "."];
-/// Builders that also run what they have built.
-const BUILDERS: &[&str] = &["cargo", "go", "dotnet", "swift", "zig"];
 /// Words before the name of a text that another one takes in.
 const TAKES_IN: &[&str] = &["import", "from", "require", "require_relative", "source", "load"];
-/// Words of programs that rewrite files without being told which.
-const REWRITES: &[&str] = &[
-    "fmt",
-    "format",
-    "fix",
-    "--fix",
-    "--write",
-    "--in-place",
-    "black",
-    "isort",
-    "yapf",
-    "rustfmt",
-    "goimports",
-];
-/// Verbs of git that change no file of the tree. What is neither here nor below is an alias or a
-/// program of somebody's own, and may do anything.
-const GIT_QUIET: &[&str] = &[
-    "add",
-    "annotate",
-    "archive",
-    "bisect",
-    "blame",
-    "branch",
-    "cat-file",
-    "check-ignore",
-    "commit",
-    "config",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-tree",
-    "fetch",
-    "for-each-ref",
-    "format-patch",
-    "fsck",
-    "gc",
-    "grep",
-    "help",
-    "init",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "merge-base",
-    "mv",
-    "notes",
-    "push",
-    "reflog",
-    "remote",
-    "rev-list",
-    "rev-parse",
-    "rm",
-    "shortlog",
-    "show",
-    "show-ref",
-    "stage",
-    "status",
-    "tag",
-    "update-index",
-    "version",
-    "worktree",
-];
-/// Verbs of git that change files of the tree.
-const GIT_VERBS: &[&str] = &[
-    "checkout",
-    "restore",
-    "reset",
-    "stash",
-    "clean",
-    "switch",
-    "pull",
-    "merge",
-    "rebase",
-    "revert",
-    "apply",
-    "am",
-    "cherry-pick",
-];
-
 impl Read {
     fn line(&mut self, root: &Path, line: &str, cwd: &Path) {
         let deeds: Deeds = shell::read(line);
@@ -231,10 +156,15 @@ impl Read {
             self.words.push(line.to_owned());
             self.unread = true;
         }
-        self.unread |= deeds.writes.iter().any(|write| write.place == Named::Unknown);
+        // A commit runs hooks, which may write; that is no sign that it did.
+        let quiet = |one: &Command| {
+            one.name() == "git" && programs::git(&one.words()) == programs::Git::Nothing
+        };
+        let unknown = deeds.writes.iter().any(|write| write.place == Named::Unknown);
+        self.unread |= unknown && !deeds.commands.iter().all(quiet);
         // What it surely writes may stand behind a `>` and be no word of a command.
         self.words.extend(deeds.writes.iter().filter_map(|write| match &write.place {
-            Named::Path(path) | Named::Root(path) => Some(path.clone()),
+            Named::Path(path) | Named::Root(path) | Named::Pattern(path) => Some(path.clone()),
             _ => None,
         }));
         for command in &deeds.commands {
@@ -242,7 +172,7 @@ impl Read {
         }
         for at in 0..TEXTS_MAX {
             let Some(text) = self.texts.get(at) else { break };
-            self.sweeps |= has_git_verb(&text.text);
+            self.sweeps |= programs::has_git_verb(&text.text);
             let folder = text.file.parent().unwrap_or(root).to_owned();
             let script = |token: &&str| {
                 let (_, ending) = token.rsplit_once('.').unwrap_or_default();
@@ -267,21 +197,36 @@ impl Read {
         };
         let words = command.words();
         let name = command.name();
-        let checks = words.iter().any(|word| word == "--check");
-        self.sweeps |= !checks && words.iter().any(|word| REWRITES.contains(&word.as_str()));
-        self.sweeps |= has_git_verb(&words.join(" "));
-        self.unread |= name == "git" && has_unknown_git_verb(&words);
+        self.commits |= words.iter().any(|word| tokens(word).any(|token| token == "commit"));
+        // What it writes is known by itself, and was told with the whole line.
+        if shell::read(&shell::quote(words.iter().map(String::as_str))).harmless {
+            return;
+        }
+        if name == "git" {
+            let git = programs::git(&words);
+            self.sweeps |= git == programs::Git::Changes;
+            self.unread |= git == programs::Git::Unknown;
+            if git == programs::Git::Nothing {
+                return;
+            }
+        }
+        if programs::only_checks(&words) {
+            if matches!(name, "npm" | "yarn" | "pnpm") {
+                self.package(root, &words, &folder);
+            }
+            return;
+        }
+        self.sweeps |= programs::rewrites(&words);
+        self.sweeps |= programs::has_git_verb(&words.join(" "));
         self.words.extend(command.input.clone());
         self.computes |= words.iter().chain(&command.input).any(|word| naming::computes(word));
         let program = command.argv.first().and_then(Argument::text);
         match (name, program) {
             (_, None) => self.unread = true,
             ("make" | "gmake", _) => self.recipes(&words, &folder),
-            (name, _) if BUILDERS.contains(&name) && runs_what_it_built(&words) => {
-                self.unread = true;
-            }
+            (name, _) if programs::runs_what_it_built(name, &words) => self.unread = true,
             ("just", _) => drop(self.text(&folder.join("justfile"))),
-            ("npm" | "yarn" | "pnpm", _) => self.package(&words, &folder),
+            ("npm" | "yarn" | "pnpm", _) => self.package(root, &words, &folder),
             (name, _) if INTERPRETERS.contains(&name) || name.starts_with("python") => {
                 let inline = words.iter().any(|word| matches!(word.as_str(), "-c" | "-e" | "-m"));
                 let script = words.iter().skip(1).position(|word| !word.starts_with('-'));
@@ -369,18 +314,22 @@ impl Read {
         text.into_iter().for_each(|text| text.language = Language::Recipes);
     }
 
-    /// The scripts of a package that its words ask for.
-    fn package(&mut self, words: &[String], folder: &Path) {
+    /// The scripts of a package that its words ask for, as lines of a shell that they are.
+    fn package(&mut self, root: &Path, words: &[String], folder: &Path) {
         let text = std::fs::read(folder.join("package.json")).unwrap_or_default();
         let package: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
         for word in words.iter().skip(1) {
             for before in ["pre", "", "post"] {
                 let script = package["scripts"][format!("{before}{word}")].as_str();
-                if let Some(script) = script.filter(|_| self.texts.len() < TEXTS_MAX) {
-                    let file = folder.join(format!("package.json#{before}{word}"));
-                    let language = Language::Shell(Vec::new());
-                    self.texts.push(Text { file, text: script.to_owned(), language });
+                let Some(script) = script else { continue };
+                if self.depth >= DEPTH_MAX {
+                    self.unread = true;
+                    continue;
                 }
+                self.depth += 1;
+                self.computes |= naming::shell_computes(script, &[]);
+                self.line(root, script, folder);
+                self.depth -= 1;
             }
         }
     }
@@ -388,7 +337,10 @@ impl Read {
     fn says(&self, root: &Path, path: &str) -> Says {
         let root = root.display().to_string();
         let named = self.sweeps
-            || self.words.iter().any(|word| names(word, &root, path, true))
+            || self
+                .words
+                .iter()
+                .any(|word| names(word, &root, path, true) && !only_reads(word, path))
             || self.texts.iter().any(|text| names(&text.text, &root, path, false));
         match named {
             true => Says::Named,
@@ -413,35 +365,9 @@ fn taken_in(text: &Text) -> Vec<String> {
     named.map(name).collect()
 }
 
-/// `cargo run`, `go generate`, an alias of a project for one of its own programs.
-fn runs_what_it_built(words: &[String]) -> bool {
-    let verb = words.iter().skip(1).find(|word| !word.starts_with(['-', '+']));
-    verb.is_some_and(|verb| matches!(verb.as_str(), "run" | "generate" | "xtask"))
-}
-
 /// Its first word is a program of its own language, and files come after it.
 fn is_given(name: &str) -> bool {
     matches!(name, "awk" | "sed")
-}
-
-/// Is what git is told to do none of its own verbs, or one that cannot be read?
-fn has_unknown_git_verb(words: &[String]) -> bool {
-    let mut rest = words.iter().skip(1).map(String::as_str);
-    while let Some(word) = rest.next() {
-        match word {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => drop(rest.next()),
-            _ if word.starts_with('-') => {}
-            verb => return !GIT_VERBS.contains(&verb) && !GIT_QUIET.contains(&verb),
-        }
-    }
-    false
-}
-
-fn has_git_verb(text: &str) -> bool {
-    let tokens: Vec<&str> = tokens(text).collect();
-    tokens.iter().enumerate().filter(|(_, token)| **token == "git").any(|(at, _)| {
-        tokens[at + 1..].iter().take(GIT_WORDS_MAX).any(|word| GIT_VERBS.contains(word))
-    })
 }
 
 /// What may be a path in a text of any language.
@@ -450,6 +376,30 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
         letter.is_alphanumeric() || matches!(letter, '.' | '_' | '-' | '/' | '*' | '@' | '+')
     };
     text.split(move |letter| !within(letter)).filter(|token| !token.is_empty())
+}
+
+/// Does a text of a language name the file only to open it for reading? Rather one too few is taken
+/// for that.
+fn only_reads(text: &str, path: &str) -> bool {
+    const OPENS: &[&str] = &["open(", "readFile(", "readFileSync(", "File.read(", "Path("];
+    const READS: &[&str] =
+        &[")", "'r'", "\"r\"", "'rb'", "\"rb\"", "'utf8'", "'utf-8'", "encoding"];
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let quotes = ['\'', '"'];
+    let mut found = text.match_indices(file).peekable();
+    found.peek().is_some()
+        && found.all(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + file.len()..]);
+            let start = before.rfind(quotes).map_or("", |quote| before[..quote].trim_end());
+            let Some(rest) = after.strip_prefix(quotes) else { return false };
+            let rest = rest.trim_start();
+            let plain = READS
+                .iter()
+                .any(|read| rest.strip_prefix(',').map_or(rest, str::trim_start).starts_with(read));
+            let next = rest.trim_start_matches([')', ' ']);
+            let reads = !next.starts_with('.') || next.starts_with(".read");
+            OPENS.iter().any(|open| start.ends_with(open)) && plain && reads
+        })
 }
 
 /// Does a text name the file, or a folder above it? `plain` is whether one word is enough for a

@@ -13,6 +13,7 @@ use baton_core::denials::{Deed, Refused, Thing, Why};
 use baton_core::deploy;
 use baton_core::landing::Guard;
 use baton_core::notices::Notice;
+use baton_core::resource::Resource;
 use baton_core::shell::danger::{self, Danger, Verb};
 use baton_core::shell::{self, Deeds};
 
@@ -31,6 +32,7 @@ use crate::failure::Failure;
 use crate::git::Git;
 use crate::listing;
 use crate::policy;
+use crate::resources::meant_path;
 use crate::sessions::{self, SeatState};
 use crate::workspace::Workspace;
 use crate::{api, doors};
@@ -148,6 +150,7 @@ fn judge(
         },
         writes,
         compared: aims.compared,
+        moved: moved(workspace, cwd, &aims),
         line: (behind || named_call && writes).then(|| line.to_owned()),
     };
     // Before anything can go wrong: what was not judged is compared all the same.
@@ -178,6 +181,12 @@ fn judge(
         Verdict::Allow | Verdict::Warn => look(workspace, actor, &begun, behind)?,
     }
     Ok(judged)
+}
+
+/// Folders of this tree that a line moves or takes away.
+fn moved(workspace: &Workspace, cwd: &Path, aims: &targets::Aims) -> Vec<Resource> {
+    let folders = aims.moved.iter();
+    folders.flat_map(|path| meant_path(&workspace.place, cwd, path).here).collect()
 }
 
 /// A line is about to run: its call is written down, and that it begins in this tree.

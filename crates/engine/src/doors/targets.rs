@@ -39,6 +39,8 @@ pub(super) struct Aims {
     pub(super) files: Vec<Target>,
     /// Folders and patterns of which all is written.
     pub(super) wide: Vec<Target>,
+    /// Those of them that are moved or taken away, as paths.
+    pub(super) moved: Vec<String>,
     /// Of them only what differs from what git has, if anything is.
     pub(super) restores: bool,
     /// It may write something else: compared afterwards.
@@ -128,11 +130,24 @@ impl From<'_> {
             }
             Err(_) => aims.compared = true,
             Ok(_) if write.part => aims.compared = true,
-            Ok(_) if target.pattern || write.below => aims.wide.push(target),
+            Ok(_) if target.pattern || write.below => {
+                aims.moved.extend(self.moves(write, &target));
+                aims.wide.push(target);
+            }
             // A folder itself is no file.
             Ok(_) if self.look(&write.place) == Some(Seen::Folder) => {}
             Ok(_) => aims.files.push(target),
         }
+    }
+
+    /// The folder that a write moves or takes away. One that is moved into keeps its own files.
+    fn moves(&self, write: &Write, target: &Target) -> Option<String> {
+        let moves = match write.how {
+            How::Delete | How::DeleteFiles | How::MoveFrom => true,
+            How::MoveTo => self.look(&write.place) == Some(Seen::Missing),
+            _ => false,
+        };
+        (moves && !target.pattern).then(|| target.path.clone())
     }
 
     /// The pattern as it would be typed in `cwd`.

@@ -431,7 +431,7 @@ pub(crate) fn nested_repository(root: &Path, path: &str) -> Option<(String, Stri
     })
 }
 
-fn chunks<'a>(paths: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
+pub(super) fn chunks<'a>(paths: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
     let mut rest = paths;
     std::iter::from_fn(move || {
         let mut bytes = 0;

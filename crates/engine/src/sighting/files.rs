@@ -1,8 +1,9 @@
 //! How the files under claims look, and saving what their holders left there.
 //!
 //! Owns every question to git about held paths. However many claims are asked about, git is started
-//! at most three times for each tree: each start is a process. Uncommitted changes of a holder that
-//! may be gone are saved under `refs/baton/rescue/` before anyone may overwrite them.
+//! a few times for each tree: each start is a process. Uncommitted changes of a holder that may be
+//! gone are saved under `refs/baton/rescue/` before anyone may overwrite them. That a file is in no
+//! status says nothing where git does not look at it: what is ignored is never called committed.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -20,6 +21,9 @@ use super::RESCUE_PREFIX;
 use crate::failure::Failure;
 use crate::git::{self, Changed, Git, Rescue, Status};
 use crate::workspace::Workspace;
+
+/// A file that git does not look at is saved up to this: what is larger was mostly built.
+const HIDDEN_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What the files of each claim look like; saved first when their holder may be gone.
 pub fn sight(
@@ -64,7 +68,9 @@ fn look_in_tree(
         return Ok(());
     }
     let git = Git::in_tree(root)?;
-    let status = git.status(&asked)?;
+    let mut status = git.status(&asked)?;
+    let hidden = hidden_of_the_gone(root, &git, looks, &status)?;
+    status.changed.extend(hidden);
     let mut rescues = Vec::new();
     for (claim, life) in looks {
         let Some(sighting) = sightings.get_mut(&claim.claim) else { continue };
@@ -80,6 +86,45 @@ fn look_in_tree(
         }
     }
     save(&git, &status, &rescues)
+}
+
+/// Files that holders who may be gone hold by name, and that no status shows: whatever they wrote
+/// there is in no commit. Whoever is alive keeps such a file for its lease, and no longer.
+fn hidden_of_the_gone(
+    root: &Path,
+    git: &Git,
+    looks: &[(Claim, Life)],
+    status: &Status,
+) -> Result<Vec<Changed>, Failure> {
+    let gone = looks.iter().filter(|(_, life)| *life != Life::Alive);
+    let named = gone.flat_map(|(claim, _)| &claim.hold.resources).filter_map(literal_path);
+    let shown = status.paths();
+    let small = |path: &String| {
+        let found = std::fs::symlink_metadata(root.join(path));
+        found.is_ok_and(|found| found.is_file() && found.len() <= HIDDEN_BYTES_MAX)
+    };
+    let mut unseen: Vec<String> = named.filter(|path| !shown.contains(&path.as_str())).collect();
+    unseen.retain(small);
+    unseen.sort_unstable();
+    unseen.dedup();
+    if unseen.is_empty() {
+        return Ok(Vec::new());
+    }
+    let hidden = git.hidden(&unseen)?;
+    unseen.retain(|path| hidden.iter().any(|one| is_at_or_below(path, one)));
+    Ok(unseen.into_iter().map(Changed::unstaged).collect())
+}
+
+fn literal_path(resource: &Resource) -> Option<String> {
+    match resource {
+        Resource::Path(pattern) if pattern.is_literal() => Some(pattern.text().to_owned()),
+        _ => None,
+    }
+}
+
+/// Is it that file, or in that folder, which has a `/` at its end?
+fn is_at_or_below(path: &str, name: &str) -> bool {
+    path == name || name.ends_with('/') && path.starts_with(name)
 }
 
 fn save(git: &Git, status: &Status, rescues: &[Rescue<'_>]) -> Result<(), Failure> {
@@ -122,7 +167,8 @@ pub(crate) fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf>
 }
 
 /// Those claims in a tree of which every path exists, was written after the grant, and has no
-/// uncommitted change. A path that was never written may be about to be: its claim stays.
+/// uncommitted change. A path that was never written may be about to be: its claim stays. So does
+/// one over a file that git does not look at: nothing tells that this is as it was.
 pub(super) fn settled(
     workspace: &mut Workspace,
     tree: &TreeId,
@@ -143,9 +189,32 @@ pub(super) fn settled(
         return Ok(claims);
     }
     let asked: Vec<String> = claims.iter().flat_map(prefixes).collect();
-    let status = Git::in_tree(&root)?.status(&asked)?;
+    let git = Git::in_tree(&root)?;
+    let status = git.status(&asked)?;
     claims.retain(|claim| changed_under(claim, &status).is_empty());
+    if claims.is_empty() {
+        return Ok(claims);
+    }
+    let asked: Vec<String> = claims.iter().flat_map(prefixes).collect();
+    let hidden = git.hidden(&asked)?;
+    claims.retain(|claim| !hidden.iter().any(|name| holds_hidden(claim, name, &root, &clock)));
     Ok(claims)
+}
+
+/// Is this one of the claim's files, and written since it was granted?
+fn holds_hidden(claim: &Claim, name: &str, root: &Path, clock: &FileClock) -> bool {
+    let file = name.trim_end_matches('/');
+    let held = |resource: &Resource| {
+        literal_path(resource).is_some_and(|path| is_at_or_below(&path, name))
+            || Resource::literal(file).is_ok_and(|file| resource.overlaps(&file))
+    };
+    let written = |path: PathBuf| clock.changed_at(&path).is_some_and(|at| at > claim.granted_at);
+    claim.hold.resources.iter().filter(|one| held(one)).any(|resource| {
+        match literal_path(resource) {
+            Some(path) => written(root.join(path)),
+            None => written(root.join(file)),
+        }
+    })
 }
 
 /// Surely nothing was written, made or removed under this claim. Only single files can be judged

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use baton_core::check::{Because, Finding, Verdict};
+use baton_core::resource::Resource;
 use baton_engine::doors::after::Compared;
 use baton_engine::doors::edit::Judged;
 
@@ -25,6 +26,7 @@ pub(crate) fn compared(compared: &Compared) -> String {
         text.push_str(&remarks(taken));
         text.push('\n');
     }
+    text.push_str(&nobody_held(compared));
     if !compared.in_the_middle.is_empty() {
         let named = compared.in_the_middle.iter().take(FINDINGS_MAX);
         let named: Vec<String> =
@@ -37,6 +39,38 @@ pub(crate) fn compared(compared: &Compared) -> String {
         );
     }
     text.trim_end().to_owned()
+}
+
+/// Files that nobody held: whose they are now.
+fn nobody_held(compared: &Compared) -> String {
+    let mut text = String::new();
+    let named = |paths: &[Resource]| {
+        let mut named: Vec<String> =
+            paths.iter().take(FINDINGS_MAX).map(|path| shown(&path.to_string())).collect();
+        if paths.len() > FINDINGS_MAX {
+            named.push(format!("{} more", paths.len() - FINDINGS_MAX));
+        }
+        named.join(", ")
+    };
+    if let Some(first) = compared.claimed.first() {
+        let _ = writeln!(
+            text,
+            "Baton: changed while your command ran, and claimed for you: {}. What of it is not \
+             yours, leave as it is and let go: baton release {}.",
+            named(&compared.claimed),
+            word(&first.to_string())
+        );
+    }
+    if let Some(first) = compared.unclaimed.first() {
+        let _ = writeln!(
+            text,
+            "Baton: changed while your command ran, which does not name it, and others work here: \
+             {}. It is not claimed for you. Is it yours, then: baton claim {}.",
+            named(&compared.unclaimed),
+            word(&first.to_string())
+        );
+    }
+    text
 }
 
 /// What a command changed and no edit would have been allowed to.

@@ -496,3 +496,54 @@ fn what_is_read_is_told() {
         assert_eq!(reads.join(" "), wanted, "{line}");
     }
 }
+
+#[test]
+fn an_unknown_word_where_a_verb_or_an_option_may_stand_proves_nothing() {
+    check(&[
+        ("git $OPTS reset --hard", "change ?/**, !"),
+        ("git ${M:-reset} --hard", "change ?/**, !"),
+        ("git $(cat verb) --hard", "change ?/**, !"),
+        ("git -$X status", "change ?/**, !"),
+        ("cat names | xargs git", "change ?/**, !"),
+        ("sh -c 'git \"$0\" --hard' reset", "change ?/**, !"),
+        ("sh -c 'rm \"$0\"' a.txt", "delete a.txt"),
+        ("git diff $O", "!"),
+        ("git diff -- $F", ""),
+        ("git diff src/$F", ""),
+        ("git diff HEAD", ""),
+        ("sort $O b.txt", "!"),
+        ("sort -- $F", ""),
+        ("find . -name a.txt $X", "!"),
+        ("find . -name a.txt", ""),
+        ("cat $F", ""),
+        ("grep x $F", ""),
+    ]);
+}
+
+#[test]
+fn words_that_a_shell_is_given_are_followed() {
+    check(&[
+        ("set a.txt; rm $1", "delete a.txt"),
+        ("set -e a.txt; rm $1", "delete a.txt"),
+        ("set -euo pipefail; rm b.txt", "delete b.txt"),
+        ("set -euo pipefail -- a.txt; rm $1", "delete a.txt"),
+        ("set +x a.txt; rm $1", "delete a.txt"),
+        ("set $X; rm $1", "delete ?, !"),
+        ("if test -f b; then set a.txt; fi; rm $1", "delete ?, !"),
+        ("bash -s a.txt <<< 'rm \"$1\"'", "delete a.txt"),
+    ]);
+}
+
+#[test]
+fn git_settings_in_a_named_file_and_flags_of_the_index_are_writes() {
+    check(&[
+        ("git config -f a.txt x.y 1", "change a.txt"),
+        ("git config --file=a.txt --unset x.y", "change a.txt"),
+        ("git config set --file a.txt x.y 1", "change a.txt"),
+        ("git config -f a.txt x.y", ""),
+        ("git config -f a.txt --get-all x.y z", ""),
+        ("git config get -f a.txt x.y", ""),
+        ("git update-index --skip-worktree a.txt", "change a.txt"),
+        ("git update-index --assume-unchanged a.txt b", "change a.txt, change b"),
+    ]);
+}

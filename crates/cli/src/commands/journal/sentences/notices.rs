@@ -82,7 +82,7 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
         News::Conflict { a, b, .. } => {
             format!("{to} is told what stands between {} and {}", shown(a), shown(b))
         }
-        News::Overwritten { by, path, was } => {
+        News::Overwritten { by, path, was, unsure } => {
             let saved = match was {
                 Was::Saved(reference) => {
                     format!("; what was there is saved as {}", shown(reference))
@@ -90,7 +90,10 @@ fn note(news: &News, to: &str, who: Naming<'_>) -> String {
                 Was::Committed | Was::Unknown => String::new(),
             };
             let (by, path) = (super::worker(by, who), shown(&path.to_string()));
-            format!("a note for {to}: {by} wrote over {path}{saved}")
+            match unsure {
+                false => format!("a note for {to}: {by} wrote over {path}{saved}"),
+                true => format!("a note for {to}: an unknown writer changed {path}{saved}"),
+            }
         }
         News::Joined { task, why, .. } => {
             format!("a note for {to}: {task} can go on: {}", shown(why))
