@@ -237,7 +237,7 @@ impl Desk {
         match leash::wait(&mut child, Instant::now() + CALL_MAX, Some(stream.as_fd())) {
             Waited::Ended(code) => Some(code),
             Waited::Late | Waited::Woken => {
-                leash::end(&mut child);
+                leash::end_in_order(&mut child);
                 None
             }
         }
