@@ -8,7 +8,6 @@ use baton_core::refusal::{Class, Held, Refusal};
 use baton_core::roles;
 use baton_core::trust::Command;
 use baton_engine::failure::Failure;
-use baton_engine::store;
 use serde_json::{Value, json};
 
 use crate::render::{self, quoted, resources, shown};
@@ -21,6 +20,7 @@ mod interfaces;
 mod landings;
 mod sandboxes;
 mod setups;
+mod stores;
 mod syncs;
 mod tasks;
 pub(crate) use gates::decision_words;
@@ -59,7 +59,7 @@ impl Problem {
     /// The word before the message.
     pub(crate) fn label(&self) -> &'static str {
         match self.exit {
-            4 => "no answer",
+            4 => NO_ANSWER,
             2 => "usage",
             3 => "stale",
             _ => "refused",
@@ -95,7 +95,7 @@ impl From<Failure> for Problem {
             Failure::Refused(refusal) => return refusal.into(),
             Failure::Tree(error) => return trees::problem(error, exit),
             Failure::Store(error) => {
-                let (code, next) = store_words(error);
+                let (code, next) = stores::words(error);
                 (code, chain(error), next, json!({}))
             }
             Failure::Place(error) => {
@@ -382,6 +382,9 @@ pub(crate) fn held_sentence(held: &Held) -> String {
         Some(until) if held.busy => {
             format!(" during a tool call, until {} at the latest", render::until(until))
         }
+        Some(until) if held.queued => {
+            format!(" until {}, or as long as it waits", render::until(until))
+        }
         Some(until) => format!(" until {}", render::until(until)),
         None => ", which is another tool, through a lock file".to_owned(),
     };
@@ -444,51 +447,8 @@ fn held_document(held: &Held) -> Value {
     serde_json::to_value(held).unwrap_or_else(|_| json!({}))
 }
 
-fn store_words(error: &store::Error) -> (&'static str, String) {
-    use store::Error as E;
-    let (code, next) = match error {
-        E::Folder { .. } => ("store_is_folder", "move that folder aside, then baton init"),
-        E::Missing { .. } => ("store_missing", "baton init"),
-        E::ReadOnly { path } if baton_engine::sandbox::closes(path) => {
-            ("store_read_only", sandboxes::CLOSED)
-        }
-        E::ReadOnly { .. } => ("store_read_only", "make the store's folder writable for you"),
-        E::Full { .. } => ("disk_full", "free some disk space, then try again"),
-        E::Corrupt { .. } => {
-            ("store_corrupt", "baton store restore FILE, with a backup; nothing is deleted")
-        }
-        E::Newer { .. } => ("store_newer", "use the newer baton that wrote it"),
-        E::Older { .. } => ("store_older", "baton init, which brings it up to date"),
-        E::NetworkFilesystem { .. } => {
-            ("network_filesystem", "set BATON_STORE to a PostgreSQL address and run baton init")
-        }
-        E::TimeNamespace => ("time_namespace", "set BATON_STORE to a PostgreSQL address"),
-        E::Locked { pid: 0, .. } => {
-            ("locked", "end the other program's transaction on the store, then try again")
-        }
-        E::Locked { pid, .. } => {
-            let next = format!("look what process {pid} does with the store, then try again");
-            return ("locked", next);
-        }
-        E::Disturbed | E::Busy { pid: 0, .. } => ("busy", "try again"),
-        E::Busy { pid, .. } => {
-            return ("busy", format!("look at process {pid} (is it stopped?), then try again"));
-        }
-        E::Unreachable { .. } => ("unreachable", "check BATON_STORE and the network, then retry"),
-        E::BadAddress { .. } => ("bad_address", "write BATON_STORE=postgres://user@host/database"),
-        E::NoAddress => {
-            ("no_address", "set BATON_STORE to the address of the store this workspace is on")
-        }
-        E::OwnStore { .. } => ("own_store", "unset BATON_STORE, or use another clone for it"),
-        E::OutcomeUnknown { .. } => {
-            ("outcome_unknown", "repeat the command with the same --op-id: it tells the truth")
-        }
-        E::Exists { .. } => ("exists", "choose another file: nothing is overwritten"),
-        E::Io { .. } => ("store_io", "check the disk, then try again"),
-        E::Backend { .. } | E::Unreadable(_) => ("store", "baton journal verify"),
-    };
-    (code, next.to_owned())
-}
+/// The label of what says neither yes nor no.
+pub(crate) const NO_ANSWER: &str = "no answer";
 
 fn archive_words(error: &baton_engine::archive::Error) -> (&'static str, String, String, Value) {
     use baton_engine::archive::Error as E;

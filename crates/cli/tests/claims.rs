@@ -247,6 +247,46 @@ fn a_killed_waiter_holds_nobody_up() {
     scratch.acts(&next, &["claim", "x"]).ok();
 }
 
+/// Seen from another machine a process that is gone looks like one that waits.
+#[test]
+fn a_waiter_that_is_told_to_end_leaves_the_queue_first() {
+    use std::os::unix::process::ExitStatusExt as _;
+    Scratch::on_each_store("version = 1\n", |scratch| {
+        let (holder, second) = (scratch.session("holder"), scratch.session("second"));
+        scratch.acts(&holder, &["claim", "x"]).ok();
+        for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+            let mut waiting = scratch.begins(&second, &["claim", "x", "--wait", "2h"]);
+            scratch.until_status_shows_waiting(1);
+            let pid = waiting.id().to_string();
+            let kill = Command::new("kill").args(["-s", name, &pid]).status();
+            assert!(kill.unwrap().success());
+            assert_eq!(waiting.wait().unwrap().signal(), Some(number), "{name}");
+            let journal = scratch.baton(&["journal", "--json"]).ok().out;
+            let (queued, ended) = (journal.matches("wait_queued"), journal.matches("wait_ended"));
+            assert_eq!(queued.count(), ended.count(), "{name}: {journal}");
+        }
+    });
+}
+
+#[test]
+fn what_only_has_a_queue_is_not_called_free_of_everybody() {
+    let scratch = Scratch::workspace();
+    let (holder, second, third) =
+        (scratch.session("holder"), scratch.session("second"), scratch.session("third"));
+    scratch.acts(&holder, &["claim", "x", "y"]).ok();
+    let mut waiting = scratch.begins(&second, &["claim", "x", "y", "--wait", "2h"]);
+    scratch.until_waiting(1);
+    scratch.acts(&holder, &["release", "x"]).ok();
+    let said = scratch.acts(&third, &["ask", "x", "--why", "soon"]).refused(1);
+    assert!(said.err.contains("x has second first in the queue"), "{said:?}");
+    assert!(said.err.contains("next: baton claim x --wait 10m"), "{said:?}");
+    let said = scratch.acts(&third, &["claim", "y", "--shared"]).refused(1);
+    assert!(said.err.contains("next: baton claim y --wait 10m --shared"), "{said:?}");
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    scratch.until_status_shows_waiting(0);
+}
+
 #[test]
 fn trees_of_one_repository_share_claims() {
     let scratch = Scratch::workspace();

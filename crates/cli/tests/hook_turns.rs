@@ -21,6 +21,21 @@ fn committed(scratch: &Scratch) {
     scratch.git(&["commit", "-qm", "work"]);
 }
 
+/// A context that was cleared knows nothing of it, and no prompt may come for long.
+#[test]
+fn a_session_that_comes_back_is_told_what_changed_since() {
+    let scratch = Scratch::workspace();
+    scratch.write("src/a.rs", "fn one() {}\n");
+    committed(&scratch);
+    let ann = ann(&scratch);
+    ann.tool("after", "Read", &json!({ "file_path": ann.file("src/a.rs") }));
+    scratch.write("src/a.rs", "fn one() {}\nfn two() {}\n");
+    let starts = || ann.tells(json!({ "hook_event_name": "SessionStart", "source": "compact" }));
+    let said = starts();
+    assert!(said.out.contains("src/a.rs has changed (two) since you read it"), "{said:?}");
+    assert!(!starts().out.contains("since you read it"), "told once");
+}
+
 #[test]
 fn a_turn_begins_with_what_changed_under_the_feet_and_only_once() {
     let scratch = Scratch::workspace();

@@ -74,3 +74,48 @@ fn a_commit_that_was_diverted_lands_as_its_own_branch() {
     assert!(text.contains("landed"), "{text}");
     assert!(scratch.git(&["show", "main:src/a.rs"]).contains("changed"));
 }
+
+#[test]
+fn what_is_asked_for_wrongly_is_named_as_the_tool_names_it() {
+    let scratch = Scratch::workspace();
+    let mut client = Client::of_session(&scratch, &scratch.session("ann"));
+    client.good("task_add", &json!({ "title": "one" }));
+    let (_, text) = client.refused("task_add", &json!({ "split": "t1" }));
+    assert!(text.contains("needs `parts`") && !text.contains("children"), "{text}");
+    let (_, text) = client.refused("task_list", &json!({ "limit": 0 }));
+    assert!(text.contains("`limit` is 1 or more"), "{text}");
+    let (_, text) = client.refused("claim", &json!({ "resources": ["a"], "ask": " " }));
+    assert!(text.contains("needs `ask`"), "{text}");
+    let (_, text) = client.refused("task_take", &json!({ "task": "t".repeat(100_000) }));
+    assert!(text.len() < 10_000, "{} bytes", text.len());
+}
+
+#[test]
+fn a_blocked_task_is_no_dead_end() {
+    let scratch = Scratch::workspace();
+    let mut client = Client::of_session(&scratch, &scratch.session("ann"));
+    client.good("task_add", &json!({ "title": "one" }));
+    client.good("task_take", &json!({ "task": "t1" }));
+    client.good("task_update", &json!({ "action": "block", "task": "t1", "on": "an answer" }));
+    let park = json!({ "action": "park", "task": "t1", "next": "go on" });
+    let next = next_of(&client.call("task_update", &park));
+    let reopen = r#"call task_update with {"action":"reopen","task":"t1"}"#;
+    assert!(next.starts_with(reopen), "{next}");
+    assert_eq!(follows(&mut client, reopen)["isError"], false);
+    client.good("task_take", &json!({ "task": "t1" }));
+}
+
+#[test]
+fn a_model_reads_whole_lines_and_hears_of_a_store_that_does_not_answer() {
+    let scratch = Scratch::workspace();
+    let mut client = Client::of_session(&scratch, &scratch.session("ann"));
+    let long = format!("src/{}.rs", "long/".repeat(40));
+    client.good("claim", &json!({ "resources": [long] }));
+    let status = client.good("status", &json!({}));
+    assert!(status.contains(&long), "{status}");
+    drop(client);
+    std::fs::rename(scratch.store().join("store.db"), scratch.path("away")).unwrap();
+    let mut client = Client::start(&scratch);
+    let id = client.ask("resources/read", json!({ "uri": "baton://status" }));
+    assert_eq!(client.answer(id)["error"]["code"], -32603);
+}

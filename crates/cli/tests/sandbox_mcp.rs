@@ -98,3 +98,17 @@ fn a_call_that_waits_ends_with_its_client() {
     assert!(client.close() < Duration::from_secs(10));
     room.scratch.until_status_shows_waiting(0);
 }
+
+#[test]
+fn a_cancelled_wait_leaves_no_place_in_the_queue_from_inside() {
+    let Some(room) = Room::new() else { return };
+    let ann = room.scratch.session("ann");
+    room.scratch.acts(&ann, &["claim", "src/a.rs"]).ok();
+    let mut client = serves(&room, "code");
+    let waits = json!({ "resources": ["src/a.rs"], "wait": "5m" });
+    let id = client.ask("tools/call", json!({ "name": "claim", "arguments": waits }));
+    room.scratch.until_waiting(1);
+    client.tell("notifications/cancelled", &json!({ "requestId": id }));
+    room.scratch.until_waiting(0);
+    client.good("status", &json!({}));
+}

@@ -189,3 +189,58 @@ fn calls_and_subagents_on_a_shared_store() {
     scratch.acts(&bob, &["claim", "src/a.rs"]).ok();
     scratch.baton(&["journal", "verify"]).ok();
 }
+
+/// Made anew in another database, a workspace would be two, with the same tokens in both.
+#[test]
+fn a_wrong_address_makes_no_second_store_for_the_same_workspace() {
+    let (Some(right), Some(wrong)) = (address(), address()) else { return };
+    let scratch = Scratch::repository().on_store(&right);
+    scratch.baton(&["init", "--yes"]).ok();
+    let ann = scratch.session("ann");
+    scratch.acts(&ann, &["claim", "src/a.rs"]).ok();
+    scratch.baton(&["store", "backup", "../backup"]).ok();
+
+    let scratch = scratch.on_store(&wrong);
+    for words in [&["claims"][..], &["init", "--yes"], &["init", "--yes", "--new"]] {
+        let said = scratch.baton(words).refused(4);
+        assert!(said.err.contains("belongs to a workspace in another store"), "{said:?}");
+        assert!(said.err.contains("next: check BATON_STORE"), "{said:?}");
+        assert!(!said.err.contains("baton init"), "{said:?}");
+    }
+    let missing = wrong.replace("/baton_", "/no_such_");
+    let scratch = scratch.on_store(&missing);
+    for words in [&["claims"][..], &["init", "--yes"]] {
+        let said = scratch.baton(words).refused(4);
+        assert!(said.err.contains("does not exist"), "{said:?}");
+        assert!(said.err.contains("next: check BATON_STORE"), "{said:?}");
+    }
+
+    // That the workspace is in it is enough: a database may move.
+    let scratch = scratch.on_store(&wrong);
+    scratch.baton(&["store", "restore", "../backup", "--yes"]).ok();
+    scratch.baton(&["init", "--yes"]).ok();
+    assert!(scratch.baton(&["claims"]).ok().out.contains("src/a.rs"));
+}
+
+#[test]
+fn doctor_tells_a_store_that_cannot_be_written() {
+    let Some(address) = address() else { return };
+    let scratch = Scratch::repository().on_store(&address);
+    scratch.baton(&["init", "--yes", "--agents", "none"]).ok();
+    scratch.baton(&["doctor"]).ok();
+    let server = cluster::shared().unwrap();
+    let database = address.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let role = format!("reader_{database}");
+    let sql = format!(
+        "create role {role} login password 'x'; grant usage on schema baton to {role}; \
+         grant select on all tables in schema baton to {role}"
+    );
+    server.sql(database, &sql).unwrap();
+    let (before, place) = address.split_once('@').unwrap();
+    let scheme = before.split("//").next().unwrap();
+    let scratch = scratch.on_store(&format!("{scheme}//{role}:x@{place}"));
+    let said = scratch.baton(&["doctor"]).refused(1);
+    let line = said.out.lines().find(|line| line.contains("  store  ")).unwrap();
+    assert!(line.starts_with("problem") && line.contains("cannot be written"), "{said:?}");
+    assert!(said.out.contains("next: grant your role SELECT, INSERT"), "{said:?}");
+}

@@ -424,7 +424,8 @@ pub(crate) fn foreign(hold: &Hold, context: &Context) -> Vec<Held> {
 pub(crate) fn queued_first((waiter, resource): (&Waiter, Resource)) -> Held {
     let holder = waiter.hold.holder.clone();
     Held {
-        until: Some(waiter.deadline),
+        // Longer only if it still waits then, and says so.
+        until: Some(waiter.deadline.min(waiter.lease_until)),
         reason: waiter.reason.clone(),
         queued: true,
         ..Held::new(resource.clone(), resource, holder, waiter.queued_at)

@@ -114,6 +114,22 @@ fn watch(_: &Child) -> Option<std::os::fd::OwnedFd> {
     None
 }
 
+/// How long a command may take to put its things in order when it is told to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Tells a command to end, and ends it if it does not: one that waits leaves the queue first.
+pub(crate) fn end_in_order(child: &mut Child) {
+    let pid = Pid::from_child(child);
+    // It may lead a group or not.
+    if kill_process_group(pid, Signal::TERM).is_err() {
+        rustix::process::kill_process(pid, Signal::TERM).ok();
+    }
+    match wait(child, Instant::now() + GRACE, None) {
+        Waited::Ended(_) => {}
+        Waited::Late | Waited::Woken => end(child),
+    }
+}
+
 /// Ends a command and everything it has started.
 pub(crate) fn end(child: &mut Child) {
     kill_process_group(Pid::from_child(child), Signal::KILL).ok();

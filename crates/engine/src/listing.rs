@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use baton_core::claim::{Claim, Holder, Mode, Scope};
-use baton_core::context::{Actor, Context, Observed};
+use baton_core::context::{Actor, Context, Life, Observed};
 use baton_core::event::{EndOfClaim, Event};
 use baton_core::id::{ClaimId, Position, SessionId, Token};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::scene::Scene;
-use baton_core::sessions::Session;
+use baton_core::sessions::{Process, Session};
 use baton_core::time::{Moment, Span};
 use baton_core::view::{Query, Record, get, scan};
 use baton_core::waiting::{self, Waiter};
@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::git::Git;
 use crate::resources::{literal, named};
 use crate::sessions::SeatState;
+use crate::sighting::life_of;
 use crate::workspace::Workspace;
 
 /// How many records a list reads at the most.
@@ -147,6 +148,16 @@ fn listed(claim: Claim, holder_state: SeatState, context: &Context) -> ListedCla
 
 /// Everyone in the queue, in no particular order of service.
 pub fn waiters(workspace: &mut Workspace) -> Result<Vec<Waiter>, Failure> {
+    let mut waiters = in_queue(workspace)?;
+    // One whose process is seen to be gone waits for nothing; its record is cleared away by whoever
+    // asks next.
+    let machine = &workspace.machine;
+    let gone = |process: &Process| life_of(machine, process) == Life::Dead;
+    waiters.retain(|waiter| !waiter.process.as_ref().is_some_and(gone));
+    Ok(waiters)
+}
+
+fn in_queue(workspace: &mut Workspace) -> Result<Vec<Waiter>, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, context| {
         let query = Query::Scan {
             index: waiting::BY_SESSION,

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api;
 use crate::doors;
+use crate::doors::reads::{self, Stale};
 use crate::failure::Failure;
 use crate::listing::{self, ListedClaim};
 use crate::notes;
@@ -55,6 +56,9 @@ pub struct Primer {
     pub ready: Vec<ListedTask>,
     pub notes: Vec<Note>,
     pub notices: Vec<Notice>,
+    /// Files that it read and that are not as it read them: told once, here or at a turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<Stale>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -105,6 +109,7 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
         ready,
         notes: notes::list(workspace, &wanted)?.notes,
         notices,
+        stale: reads::news(workspace, actor)?,
         me,
     })
 }

@@ -187,18 +187,15 @@ pub fn make_in(
     }
     let place = match (address, here) {
         (Some(address), None) => make_shared(site, address, choice)?,
-        (Some(address), Some(place)) if shared => {
-            // A first `init` that broke off between the mark and the server is finished here.
-            register(site, &mut Postgres::connect(address)?, &place.workspace.id)?;
-            place.clone()
-        }
         (None, _) if !shared => {
             // The store first: where none can be, there must be no mark of a workspace either, or
             // a shared store could not be chosen afterwards.
             Sqlite::create(&site.store)?;
             site.initialise()?.0
         }
-        // Opening tells what is missing or contradicts.
+        // Opening tells what is missing or contradicts. A mark comes after its workspace on the
+        // server, so a database without it is another one: made there anew, the workspace would be
+        // two, each with the same tokens.
         (_, Some(place)) => place.clone(),
         (None, None) => site.initialise()?.0,
     };
@@ -248,7 +245,7 @@ fn make_shared(site: &Site, address: &str, choice: &Choice) -> Result<Place, Fai
     if let Choice::Join(wanted) = choice {
         // Looked for before anything is written here.
         let missing = |error| match error {
-            crate::store::Error::Missing { .. } => {
+            crate::store::Error::OtherStore { .. } => {
                 Failure::NoSuchWorkspace { wanted: wanted.to_string() }
             }
             other => Failure::Store(other),
@@ -269,18 +266,14 @@ fn make_shared(site: &Site, address: &str, choice: &Choice) -> Result<Place, Fai
             return Err(Failure::KnownThere { workspaces });
         }
     }
-    let (place, _) = site.initialise_as(None, true)?;
-    register(site, &mut server, &place.workspace.id)?;
-    Ok(place)
-}
-
-/// Makes the workspace on the server unless it is there.
-fn register(site: &Site, server: &mut Postgres, id: &WorkspaceId) -> Result<(), Failure> {
-    let (root, remote) = origin(site)?;
-    match server.create_workspace(id.as_str(), root.as_deref(), remote.as_deref()) {
-        Ok(()) | Err(crate::store::Error::Exists { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+    let id = WorkspaceId::fresh()?;
+    server.create_workspace(id.as_str(), root.as_deref(), remote.as_deref())?;
+    let marked = site.initialise_as(Some(id.clone()), true);
+    if !matches!(&marked, Ok((place, _)) if place.workspace.id == id) {
+        // Somebody else was first, or there can be no mark: then nobody will ever use it.
+        server.forget_unused_workspace(id.as_str())?;
     }
+    Ok(marked?.0)
 }
 
 /// By what another clone of the same repository is known: its first commit and where it is from.

@@ -11,6 +11,7 @@ use baton_core::claims::letting_go::{Released, Renewed, Revoked};
 use baton_core::claims::{Granted, Queued};
 use baton_engine::checking::{self, Verdicts};
 use baton_engine::claiming::{self, Asking, Away, Wait};
+use baton_engine::failure::Failure;
 use baton_engine::listing::{Chapter, ClaimList, ListedClaim, Story, What};
 use baton_engine::sessions::SeatState;
 use baton_engine::{api, listing};
@@ -19,7 +20,8 @@ use crate::counter::{Counter, tell};
 use crate::desk::{Desk, Outcome};
 use crate::news::notices_words;
 use crate::render::{self, Paint, paint, quoted, shown, table};
-use crate::words::{held_next, held_sentence, role_next, role_sentence};
+use crate::signals::Signals;
+use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence};
 
 pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
     let Desk { workspace, actor, cwd, operation, counter, .. } = desk;
@@ -34,11 +36,34 @@ pub(crate) fn claim(desk: &mut Desk, wanted: &api::Claim) -> Outcome {
         }
     };
     let operation = operation.as_deref();
-    let wait = Wait { progress: &mut progress, end: counter.map(Counter::end_descriptor) };
-    let granted = claiming::claim_until(workspace, actor, cwd, wanted, operation, wait)?;
+    // Whoever waits and is told to end leaves the queue first.
+    let signals = match (wanted.wait, counter.is_none()) {
+        (Some(_), true) => Some(Signals::to_leave()?),
+        _ => None,
+    };
+    let end = counter.map(Counter::end_descriptor);
+    let end = end.or_else(|| signals.as_ref().map(Signals::descriptor));
+    let wait = Wait { progress: &mut progress, end };
+    let taken = claiming::claim_until(workspace, actor, cwd, wanted, operation, wait);
+    let granted = match taken {
+        Ok(granted) => granted,
+        Err(failure) => {
+            signals.iter().for_each(Signals::end_as_told);
+            return Err(not_taken(failure, wanted));
+        }
+    };
     desk.answer(&granted, granted_words);
     desk.remark_policy();
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to do next asks for the same as before.
+fn not_taken(failure: Failure, wanted: &api::Claim) -> Problem {
+    let mut problem = Problem::from(failure);
+    if wanted.shared && problem.next.starts_with("baton claim ") {
+        problem.next.push_str(" --shared");
+    }
+    problem
 }
 
 pub(super) fn granted_words(granted: &Granted, colour: bool) -> String {

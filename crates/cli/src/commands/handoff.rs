@@ -60,6 +60,13 @@ pub(crate) struct Accepting {
     arguments: Vec<OsString>,
 }
 
+impl Accepting {
+    /// What is accepted, where no client is to be started for it.
+    pub(crate) fn of_own_accord(&self) -> Option<&api::Accept> {
+        self.start.is_none().then_some(&self.wanted)
+    }
+}
+
 impl From<api::Accept> for Accepting {
     fn from(wanted: api::Accept) -> Self {
         Self { wanted, start: None, held: start::Held::default(), arguments: Vec::new() }

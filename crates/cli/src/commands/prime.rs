@@ -17,7 +17,7 @@ use baton_engine::sessions::SeatState;
 
 use crate::arguments::Common;
 use crate::desk::{Desk, Outcome};
-use crate::hooks::words::told;
+use crate::hooks::words::{changed_since, told};
 use crate::render::{self, counted, shown};
 
 /// What one token of a model is worth in `weight`.
@@ -35,6 +35,8 @@ const REASONS_MAX: usize = 3;
 const TREES: &str = "tree/";
 /// The same for a sentence of news, which quotes such a text.
 const NEWS_MAX: usize = 220;
+/// Files that changed since they were read are named up to this; the others are counted.
+const CHANGED_MAX: usize = 2;
 
 pub(crate) fn run(common: &Common) -> Outcome {
     let mut desk = Desk::open_to_act(common)?;
@@ -221,7 +223,9 @@ fn news(primer: &Primer) -> Section {
     let lines = told(&primer.notices);
     // Long texts of others must not push the rules out.
     let bare = |line: &str| for_models(line.trim_start_matches("Baton: news: "));
-    let lines: Vec<String> = lines.lines().map(|line| cut(&bare(line), NEWS_MAX)).collect();
+    let mut lines: Vec<String> = lines.lines().map(|line| cut(&bare(line), NEWS_MAX)).collect();
+    let changed = changed_since(&primer.stale, CHANGED_MAX);
+    lines.extend(changed.iter().map(|line| cut(&for_models(line), NEWS_MAX)));
     // What is told here is told nowhere else.
     let keep = lines.len();
     Section { heading: "News:".to_owned(), lines, more: "baton status", keep }

@@ -36,8 +36,12 @@ pub(crate) fn run(common: &Common, wanted: &Status) -> Outcome {
         return watch(&mut desk);
     }
     let overview = overview::overview(&mut desk.workspace)?;
+    let terminal = desk.counter.is_none();
     desk.answer(&overview, |overview: &Overview, colour| {
-        let size = screen::Size::of_stdout();
+        let size = match terminal {
+            true => screen::Size::of_stdout(),
+            false => screen::Size::BOUNDLESS,
+        };
         // The shell's next prompt takes a line too.
         let height = size.height.map(|height| height.saturating_sub(1));
         let mut text = screen::draw(overview, screen::Size { height, ..size }, colour).join("\n");

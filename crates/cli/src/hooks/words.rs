@@ -266,19 +266,22 @@ pub(crate) fn told(notices: &[baton_core::notices::Notice]) -> String {
     lines.lines().map(|line| format!("Baton: {line}\n")).collect()
 }
 
+/// What is not as the session read it, so many of them by name.
+pub(crate) fn changed_since(stale: &[Stale], named_max: usize) -> Vec<String> {
+    let named = stale.iter().take(named_max).map(|one| {
+        let changed = changed_sentence(one);
+        format!("{changed} since you read it. Read it again before you rely on it.")
+    });
+    let more = stale.len().saturating_sub(named_max);
+    let more = (more > 0).then(|| format!("and {more} more files that you read have changed."));
+    named.chain(more).collect()
+}
+
 /// What is new at the beginning of a turn, a few lines.
 pub(crate) fn turn(turn: &Turn) -> String {
     let mut text = told(&turn.notices);
-    for stale in turn.stale.iter().take(FINDINGS_MAX) {
-        let changed = changed_sentence(stale);
-        let _ = writeln!(
-            text,
-            "Baton: {changed} since you read it. Read it again before you rely on it."
-        );
-    }
-    let more = turn.stale.len().saturating_sub(FINDINGS_MAX);
-    if more > 0 {
-        let _ = writeln!(text, "Baton: and {more} more files that you read have changed.");
+    for line in changed_since(&turn.stale, FINDINGS_MAX) {
+        let _ = writeln!(text, "Baton: {line}");
     }
     if let Some(behind) = &turn.behind {
         let commits = render::counted(behind.commits, "commit", "commits");

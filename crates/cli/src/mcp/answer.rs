@@ -9,11 +9,13 @@ use serde_json::{Map, Value, json};
 
 use super::floor::Served;
 use super::steps;
-use crate::words::Problem;
+use crate::words::{NO_ANSWER, Problem};
 
 /// A larger document is left out of the structured answer: its words say what matters, and a model
 /// would read all of it.
 const DOCUMENT_BYTES_MAX: usize = 4_000;
+/// A longer sentence of a refusal is cut here.
+const SENTENCE_BYTES_MAX: usize = 2_000;
 
 /// What is told of a call; also how it travels out of a sandbox's broker.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -34,14 +36,29 @@ pub(super) struct Refused {
     details: Value,
 }
 
+impl Refused {
+    pub(super) fn is_no_answer(&self) -> bool {
+        self.label == NO_ANSWER
+    }
+}
+
+/// A refusal may quote what was given, and a model knows that already.
+pub(super) fn cut(text: &str) -> String {
+    match text.len() <= SENTENCE_BYTES_MAX {
+        true => text.to_owned(),
+        false => format!("{}…", &text[..text.floor_char_boundary(SENTENCE_BYTES_MAX)]),
+    }
+}
+
 impl From<Problem> for Told {
     fn from(problem: Problem) -> Self {
+        let large = problem.details.to_string().len() > DOCUMENT_BYTES_MAX;
         let refused = Refused {
             label: problem.label().to_owned(),
-            next: steps::next(&problem),
+            next: cut(&steps::next(&problem)),
             code: problem.code.to_owned(),
-            message: problem.message,
-            details: problem.details,
+            message: cut(&problem.message),
+            details: if large { json!({}) } else { problem.details },
         };
         Self { refused: Some(refused), ..Self::default() }
     }

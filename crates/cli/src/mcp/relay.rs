@@ -24,6 +24,7 @@ use super::requests::Call;
 use crate::arguments::Command;
 use crate::commands::roles::Roles;
 use crate::commands::sandbox::permits;
+use crate::signals;
 use crate::words::Problem;
 
 const VERB: &str = "mcp-step";
@@ -98,8 +99,8 @@ pub(crate) fn serve_step(floor: &Floor, input: File, mut output: File) -> Result
         if passed.step >= meant.steps.len() {
             return Err(defect("there is no such step"));
         }
-        // Whoever does not want it any more has the broker end this process.
-        let (end, _writer) = std::io::pipe().map_err(|error| defect(&error.to_string()))?;
+        // Whoever does not want it any more has the broker tell this process to end.
+        let end = signals::end_as_pipe().map_err(|error| defect(&error.to_string()))?;
         let served = floor.serve(Order {
             caller: Caller::default(),
             folder: meant.folder,

@@ -220,6 +220,9 @@ fn fields_of<T: JsonSchema + 'static>() -> Arc<[String]> {
 
 fn claim(given: &mut Given<'_>) -> Result<Command, Problem> {
     if let Some(why) = given.text("ask") {
+        if why.trim().is_empty() {
+            return Err(given.missing("ask", "a question to who holds it"));
+        }
         given.given.insert("why".into(), why.into());
         return Ok(Command::Ask(given.request("ask")?));
     }
@@ -238,6 +241,9 @@ fn task_list(given: &mut Given<'_>) -> Result<Task, Problem> {
         return Ok(Task::Show { task });
     }
     let limit = given.given.remove("limit").and_then(|limit| limit.as_u64());
+    if limit == Some(0) {
+        return Err(given.wrong("`limit` is 1 or more"));
+    }
     let limit = limit.map_or(LISTED, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let view = given.text("view").unwrap_or_default();
     let (all, mine) = (view == "all", view == "mine");
@@ -251,6 +257,9 @@ fn task_list(given: &mut Given<'_>) -> Result<Task, Problem> {
 fn task_add(given: &mut Given<'_>) -> Result<Task, Problem> {
     if !given.given.contains_key("split") {
         return Ok(Task::Add(given.request("task_add without split")?));
+    }
+    if !given.given.contains_key("parts") {
+        return Err(given.missing("parts", "task_add with split"));
     }
     given.rename("split", "task");
     given.rename("parts", "children");
@@ -268,6 +277,7 @@ fn task_update(given: &mut Given<'_>) -> Result<Command, Problem> {
         "park" => Task::Park(given.request::<tasks::Park>(action)?),
         "submit" => Task::Submit(given.request::<reviews::Submit>(action)?),
         "approve" => Task::Approve(given.request::<reviews::Approve>(action)?),
+        "reopen" => Task::Reopen(given.request::<tasks::Change>(action)?),
         "reject" => Task::Reject(given.request::<reviews::Reject>(action)?),
         _ => {
             given.given.entry("kind").or_insert_with(|| "progress".into());

@@ -20,7 +20,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use super::answer::{Told, defect};
+use super::answer::{Told, cut, defect};
 use super::floor::{Caller, Order};
 use super::requests::{Call, Meant};
 use super::tools::{self, Asked};
@@ -162,7 +162,7 @@ fn client_session(meta: &RequestMetaObject) -> Option<(String, String)> {
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> ErrorData {
-    let name = crate::render::shown(name);
+    let name = cut(&crate::render::shown(name));
     let message = format!("there is no {what} {name:?}; there are {}", known.join(", "));
     ErrorData::invalid_params(message, None)
 }
@@ -242,16 +242,18 @@ impl ServerHandler for Server {
             let known =
                 ["baton://status", "baton://journal", "baton://task/ID", "baton://handoff/ID"];
             let mut error = unknown("resource", &request.uri, &known);
-            error.data = Some(json!({ "uri": request.uri }));
+            error.data = Some(json!({ "uri": cut(&request.uri) }));
             return Err(error);
         };
         let told = self.serve(call, meant, &context).await;
         if let Some(refused) = &told.refused {
             let message = format!("{}; next: {}", refused.message, refused.next);
-            return Err(ErrorData::resource_not_found(
-                message,
-                Some(json!({ "uri": request.uri })),
-            ));
+            let data = Some(json!({ "uri": request.uri }));
+            // Where the store gave no answer, nobody knows whether there is such a page.
+            return Err(match refused.is_no_answer() {
+                true => ErrorData::internal_error(message, data),
+                false => ErrorData::resource_not_found(message, data),
+            });
         }
         let page = ResourceContents::text(told.text, request.uri);
         Ok(ReadResourceResult::new(vec![page]).into())

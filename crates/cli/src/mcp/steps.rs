@@ -20,6 +20,8 @@ use crate::words::Problem;
 
 const PROGRAM: &str = "baton ";
 const NEXT: &str = "next: ";
+const NEWS: &str = "news: ";
+const MORE: &str = "there are more: --limit N";
 
 /// The next step after a refusal.
 pub(super) fn next(problem: &Problem) -> String {
@@ -38,9 +40,22 @@ pub(super) fn next(problem: &Problem) -> String {
 pub(super) fn text(said: &str) -> String {
     let line = |line: &str| match line.strip_prefix(NEXT) {
         Some(step) => format!("{NEXT}{}", in_tools(step)),
-        None => line.to_owned(),
+        None if line.starts_with(NEWS) => news(line),
+        None => line.replace(MORE, "there are more: give a higher `limit`"),
     };
     said.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// News end with the command that shows more. What stands before it may be somebody's own words.
+fn news(line: &str) -> String {
+    let ends = [": baton ", "; baton "].into_iter().filter_map(|sign| line.rfind(sign));
+    match ends.max() {
+        Some(at) if !line[at..].contains('"') => {
+            let (said, command) = line.split_at(at + ": ".len());
+            format!("{said}{}", call(command).unwrap_or_else(|| command.to_owned()))
+        }
+        _ => line.to_owned(),
+    }
 }
 
 fn field(missing: &Missing) -> Option<&'static str> {
@@ -112,7 +127,8 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Steps leave out what only whoever does them can say.
-const LEFT_OUT: [(&str, &str); 4] = [
+const LEFT_OUT: [(&str, &str); 5] = [
+    ("baton commit", " -m …"),
     ("baton task done ", " --report-done … --report-not-done …"),
     ("baton task park ", " --next …"),
     ("baton task reject ", " --feedback …"),
@@ -211,6 +227,7 @@ fn task(command: &Task) -> Option<(&'static str, Value)> {
         Task::Submit(wanted) => update("submit", with(wanted, json!({}))),
         Task::Approve(wanted) => update("approve", with(wanted, json!({}))),
         Task::Reject(wanted) => update("reject", with(wanted, json!({}))),
+        Task::Reopen(wanted) => update("reopen", with(wanted, json!({}))),
         _ => None,
     }
 }
@@ -222,6 +239,9 @@ fn handoff(command: &Handoff) -> Option<Value> {
         }
         Handoff::List(_) => Some(json!({ "action": "list" })),
         Handoff::Show { handoff, .. } => Some(json!({ "action": "show", "id": handoff })),
+        Handoff::Accept(wanted) => {
+            Some(json!({ "action": "accept", "id": wanted.of_own_accord()?.handoff }))
+        }
         _ => None,
     }
 }
@@ -289,6 +309,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn answers_name_tools_where_they_say_what_comes_next() {
+        for (said, told) in [
+            (
+                "next: baton handoff accept h1",
+                r#"next: call handoff with {"action":"accept","id":"h1"}"#,
+            ),
+            (
+                "news: ann offers you t1 until 12:00: baton handoff show h1",
+                r#"news: ann offers you t1 until 12:00: call handoff with {"action":"show","id":"h1"}"#,
+            ),
+            ("news: ann says: \"do: baton status\"", "news: ann says: \"do: baton status\""),
+            ("news: it; baton rescue show x", "news: it; baton rescue show x"),
+            ("there are more: --limit N", "there are more: give a higher `limit`"),
+        ] {
+            assert_eq!(text(said), told);
+        }
+    }
+
     /// What is said can be done: the tools take it.
     #[test]
     fn tools_take_what_steps_say() {
@@ -305,6 +344,9 @@ mod tests {
             "baton task park t1",
             "baton handoff offer t1",
             "baton handoff list --mine",
+            "baton handoff accept h1",
+            "baton task reopen t1",
+            "baton commit",
             "baton gate show g1",
             "baton state get a/b",
             "baton state append a/b VALUE",

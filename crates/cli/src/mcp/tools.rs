@@ -160,12 +160,16 @@ pub(super) const TOOLS: &[Asked] = &[
     Asked {
         name: "task_update",
         about: "End or move a task. done: report_done, report_not_done. fail: why. block: on. \
-                park: next. submit (for review): commit. approve. reject: feedback. note: text.",
+                park: next. submit (for review): commit. approve. reject: feedback. reopen. \
+                note: text.",
         hints: Hints::Acts,
         fields: &[
             required(
                 "action",
-                One(&["done", "fail", "block", "park", "submit", "approve", "reject", "note"]),
+                One(&[
+                    "done", "fail", "block", "park", "submit", "approve", "reject", "reopen",
+                    "note",
+                ]),
                 "",
             ),
             required("task", Text, ""),

@@ -179,8 +179,14 @@ fn stale(refused: &Refused) -> (String, String, Value) {
         "task": task, "state": state, "given": given, "attempt": attempt,
         "current": current, "owner": owner,
     });
-    let next = match (owner, state.is_finished()) {
-        (None, false) => format!("baton task take {}, which begins anew", task.task),
+    let next = match (owner, state) {
+        (None, State::Open | State::Parked | State::Review) => {
+            format!("baton task take {}, which begins anew", task.task)
+        }
+        (None, State::Blocked) => format!(
+            "baton task reopen {}, if it waits for words and need not; baton task show {} says",
+            task.task, task.task
+        ),
         _ => format!("baton task show {}", task.task),
     };
     (message, next, details)

@@ -381,6 +381,16 @@ pub fn ask(
         asked.push(interface.owner.clone());
     }
     if asked.is_empty() {
+        // Nobody has it to give away, but somebody is served first.
+        let first = |waiter: &&Waiter| {
+            waiter.waits(context)
+                && by.competes_with(&waiter.hold.holder)
+                && waiter.hold.resources.iter().any(|wanted| wanted.overlaps(&resources[0]))
+        };
+        if let Some(waiter) = scene.waiters.iter().find(first) {
+            let queued = super::queued_first((waiter, resources[0].clone()));
+            return Err(Refusal::Held(Box::new(queued)));
+        }
         let resource = resources[0].to_string();
         return Err(Refusal::NotHeld { resource, holder: None });
     }

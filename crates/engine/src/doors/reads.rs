@@ -230,7 +230,7 @@ pub(super) fn told(workspace: &Workspace, actor: &Actor, resources: &[Resource])
 }
 
 /// Files that are not as the session read them and of which it was not told yet.
-pub(super) fn news(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Stale>, Failure> {
+pub(crate) fn news(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<Stale>, Failure> {
     let Some(session) = actor.session.clone() else {
         return Ok(Vec::new());
     };

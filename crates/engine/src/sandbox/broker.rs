@@ -242,7 +242,7 @@ impl Desk {
         let code = match waited {
             Waited::Ended(code) => Some(code),
             Waited::Late | Waited::Woken => {
-                leash::end(&mut child);
+                leash::end_in_order(&mut child);
                 None
             }
         };

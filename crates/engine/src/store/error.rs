@@ -42,6 +42,11 @@ pub enum Error {
     NoAddress,
     #[error("this workspace has its own store, {path}, and BATON_STORE names another")]
     OwnStore { path: PathBuf },
+    /// The database answers and does not have this workspace.
+    #[error("this clone belongs to a workspace in another store: {path} does not have it")]
+    OtherStore { path: PathBuf },
+    #[error("the database {path} does not exist")]
+    NoDatabase { path: PathBuf },
     #[error("whether the change was made is unknown: {detail}")]
     OutcomeUnknown { detail: String },
     #[error("{path} is there already")]

@@ -98,6 +98,16 @@ impl Postgres {
         Ok(())
     }
 
+    /// Takes back a workspace that was made in vain. One that has a journal stays.
+    pub fn forget_unused_workspace(&mut self, id: &str) -> Result<(), Error> {
+        let id = Id::parse(id)?;
+        self.query(
+            "DELETE FROM baton.workspaces WHERE id = $1 AND head_number = 0",
+            &[(&id.as_str(), Type::TEXT)],
+        )
+        .map(drop)
+    }
+
     /// The workspaces of this repository, oldest first; never one that a restore set aside.
     pub fn find_workspaces(
         &mut self,
@@ -129,6 +139,27 @@ impl Postgres {
         backup::restore(self, from)
     }
 
+    /// Whether this role may do what decisions do. A statement that touches no row is judged as
+    /// one that does.
+    fn may_write(&mut self) -> Result<(), Error> {
+        let mut sql = "BEGIN; SET LOCAL lock_timeout = 2000; \
+             UPDATE baton.workspaces SET epoch = epoch WHERE false"
+            .to_owned();
+        for (table, column) in
+            [("records", "version"), ("entries", "value"), ("journal", "at"), ("traces", "value")]
+        {
+            sql.push_str(&format!(
+                "; INSERT INTO baton.{table} SELECT * FROM baton.{table} WHERE false; \
+                 UPDATE baton.{table} SET {column} = {column} WHERE false; \
+                 DELETE FROM baton.{table} WHERE false"
+            ));
+        }
+        let tried = self.wire.batch(&sql);
+        // Nothing was changed; a transaction that is left open would be.
+        let _ = self.wire.batch("ROLLBACK");
+        tried.map(drop).map_err(|error| wire::failed(&self.address, &error))
+    }
+
     fn query(
         &mut self,
         sql: &str,
@@ -158,7 +189,7 @@ impl Postgres {
                 state::open(&mut self.wire, &self.address, &self.place, id, opening)
             }
             // A restore may have put a new row in the place of the one we waited for.
-            Err(Error::Missing { .. }) if matches!(opening, Opening::Decide(_)) => {
+            Err(Error::OtherStore { .. }) if matches!(opening, Opening::Decide(_)) => {
                 state::open(&mut self.wire, &self.address, &self.place, id, opening)
             }
             opened => opened,
@@ -253,7 +284,7 @@ impl Store for Workspace {
         )?;
         if rows.is_empty() {
             schema::check(schema::version(&mut self.server.wire, &self.server.address)?)?;
-            return Err(Error::Missing { path: self.server.address.url().into() });
+            return Err(Error::OtherStore { path: self.server.address.url().into() });
         }
         Ok(())
     }
@@ -266,6 +297,11 @@ impl Store for Workspace {
 
     fn backup(&mut self, to: &Path) -> Result<(), Error> {
         backup::write(self, to)
+    }
+
+    fn quick_check(&mut self) -> Result<(), Error> {
+        self.snapshot().map(drop)?;
+        self.server.may_write()
     }
 
     fn describe(&self) -> String {

@@ -308,5 +308,5 @@ fn tables_are_made_once_by_whoever_comes_first() {
         ["fedcba9876543210"]
     );
     assert!(server.find_workspaces("other", None).unwrap().is_empty());
-    assert!(matches!(server.open_workspace("00000000").err(), Some(Error::Missing { .. })));
+    assert!(matches!(server.open_workspace("00000000").err(), Some(Error::OtherStore { .. })));
 }

@@ -31,6 +31,9 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// A model reads a line to its end.
+    pub(super) const BOUNDLESS: Self = Self { width: usize::MAX, height: None };
+
     pub(super) fn of_stdout() -> Self {
         match rustix::termios::tcgetwinsize(std::io::stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
@@ -142,9 +145,10 @@ fn section_lines(section: &Section, width: usize, colour: bool) -> Vec<String> {
     }
     let shown = &section.rows[..section.cap.min(section.rows.len())];
     let columns = shown.iter().map(|(cells, _)| cells.len()).max().unwrap_or(0);
+    let cell_max = if width == usize::MAX { usize::MAX } else { CELL_MAX };
     let width_of = |column: usize| {
         let cells = shown.iter().filter_map(|(cells, _)| cells.get(column));
-        let widest = cells.map(|cell| cell.chars().count().min(CELL_MAX)).max().unwrap_or(0);
+        let widest = cells.map(|cell| cell.chars().count().min(cell_max)).max().unwrap_or(0);
         widest.max(section.headings.get(column).map_or(0, |heading| heading.len()))
     };
     let widths: Vec<usize> = (0..columns).map(width_of).collect();

@@ -217,7 +217,7 @@ fn restore_into(
 fn set_aside(server: &mut Postgres, id: &Id) -> Result<u32, Error> {
     let highest = match server.open(id, &Opening::Decide(PATIENCE)) {
         Ok(standing) => standing.epoch_max.max(standing.state.epoch),
-        Err(Error::Missing { .. }) => {
+        Err(Error::OtherStore { .. }) => {
             let begun = server.wire.batch("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
             begun.map_err(|error| wire::failed(&server.address, &error))?;
             0

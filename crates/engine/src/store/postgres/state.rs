@@ -157,7 +157,7 @@ fn read(rows: &[SimpleQueryRow], address: &Address, place: &Place) -> Result<Sta
         return Err(schema::is_standby());
     }
     if row.get(5).is_none() {
-        return Err(Error::Missing { path: address.url().into() });
+        return Err(Error::OtherStore { path: address.url().into() });
     }
     let head = Head {
         position: Position { epoch: fields.number(6)?, number: fields.number(7)? },

@@ -257,7 +257,7 @@ pub(super) fn is_timeout(failure: &Failure) -> bool {
 /// Why the server did not let us in.
 pub(super) fn refused(address: &Address, failure: &Failure) -> Error {
     if failure.code() == Some(&SqlState::UNDEFINED_DATABASE) {
-        return Error::Missing { path: PathBuf::from(address.url()) };
+        return Error::NoDatabase { path: PathBuf::from(address.url()) };
     }
     let detail = match failure {
         Failure::Told(error) => match error.as_db_error() {
@@ -289,7 +289,7 @@ pub(super) fn failed(address: &Address, failure: &Failure) -> Error {
     match code.code() {
         "53100" => Error::Full { path: path() },
         "25006" | "42501" => Error::ReadOnly { path: path() },
-        "3F000" | "42P01" => Error::Missing { path: path() },
+        "3F000" | "42P01" => Error::OtherStore { path: path() },
         "XX001" | "XX002" => Error::Corrupt { path: path(), detail },
         "57014" => Error::Unreachable { detail: format!("it took too long to answer: {detail}") },
         _ if is_conflict(failure) || is_timeout(failure) => Error::Busy { pid: 0, waited_ms: 0 },

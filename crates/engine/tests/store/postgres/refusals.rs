@@ -53,7 +53,7 @@ fn what_cannot_be_reached_says_so_in_one_line_without_the_password() {
         assert!(error.to_string().contains(says), "{text}");
         assert!(!text.contains(PASSWORD) && !text.contains("wrong-secret"), "{text}");
         assert!(!error.to_string().contains('\n'), "{text}");
-        let right = matches!(error, Error::Unreachable { .. } | Error::Missing { .. });
+        let right = matches!(error, Error::Unreachable { .. } | Error::NoDatabase { .. });
         assert!(right, "{text}");
     }
     answering.join().unwrap();
