@@ -317,8 +317,8 @@ mod tests {
                 r#"next: call handoff with {"action":"accept","id":"h1"}"#,
             ),
             (
-                "news: ann offers you t1 until 12:00: baton handoff show h1",
-                r#"news: ann offers you t1 until 12:00: call handoff with {"action":"show","id":"h1"}"#,
+                "news: ann offers you t1: baton handoff show h1",
+                r#"news: ann offers you t1: call handoff with {"action":"show","id":"h1"}"#,
             ),
             ("news: ann says: \"do: baton status\"", "news: ann says: \"do: baton status\""),
             ("news: it; baton rescue show x", "news: it; baton rescue show x"),

@@ -125,7 +125,7 @@ pub(super) const TOOLS: &[Asked] = &[
                 One(&["unfinished", "ready", "blocked", "mine", "all"]),
                 "Default unfinished",
             ),
-            field("task", Text, "Everything about this one instead"),
+            field("task", Text, "All about this one instead"),
             field("limit", Whole, "Default 30"),
         ],
     },
@@ -189,7 +189,7 @@ pub(super) const TOOLS: &[Asked] = &[
             field("feedback", Text, "What must change"),
             field("kind", One(&["decision", "lesson", "progress"]), "Of note"),
             field("text", Text, ""),
-            field("token", Text, "Refuse unless it is the attempt's"),
+            field("token", Text, "Refuse unless the attempt's"),
         ],
     },
     Asked {

@@ -1,4 +1,6 @@
 //! Why a store gave no answer, and what to do about it.
+//!
+//! Owns the one next step of each. None makes a store anew where there may be one elsewhere.
 
 use baton_engine::store;
 
