@@ -116,6 +116,7 @@ fn a_model_reads_whole_lines_and_hears_of_a_store_that_does_not_answer() {
     drop(client);
     std::fs::rename(scratch.store().join("store.db"), scratch.path("away")).unwrap();
     let mut client = Client::start(&scratch);
+    client.initialize("2025-06-18");
     let id = client.ask("resources/read", json!({ "uri": "baton://status" }));
     assert_eq!(client.answer(id)["error"]["code"], -32603);
 }

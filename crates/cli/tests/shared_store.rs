@@ -207,7 +207,8 @@ fn a_wrong_address_makes_no_second_store_for_the_same_workspace() {
         assert!(said.err.contains("next: check BATON_STORE"), "{said:?}");
         assert!(!said.err.contains("baton init"), "{said:?}");
     }
-    let missing = wrong.replace("/baton_", "/no_such_");
+    let (server, database) = wrong.rsplit_once('/').unwrap();
+    let missing = format!("{server}/no_such_{database}");
     let scratch = scratch.on_store(&missing);
     for words in [&["claims"][..], &["init", "--yes"]] {
         let said = scratch.baton(words).refused(4);
@@ -239,7 +240,8 @@ fn doctor_tells_a_store_that_cannot_be_written() {
     let (before, place) = address.split_once('@').unwrap();
     let scheme = before.split("//").next().unwrap();
     let scratch = scratch.on_store(&format!("{scheme}//{role}:x@{place}"));
-    let said = scratch.baton(&["doctor"]).refused(1);
+    let said = scratch.baton(&["doctor"]);
+    assert_eq!(said.code, 1, "{said:?}");
     let line = said.out.lines().find(|line| line.contains("  store  ")).unwrap();
     assert!(line.starts_with("problem") && line.contains("cannot be written"), "{said:?}");
     assert!(said.out.contains("next: grant your role SELECT, INSERT"), "{said:?}");

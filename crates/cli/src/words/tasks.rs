@@ -180,7 +180,8 @@ fn stale(refused: &Refused) -> (String, String, Value) {
         "current": current, "owner": owner,
     });
     let next = match (owner, state) {
-        (None, State::Open | State::Parked | State::Review) => {
+        // It may be active by name, and its time is over.
+        (None, State::Open | State::Active | State::Parked | State::Review) => {
             format!("baton task take {}, which begins anew", task.task)
         }
         (None, State::Blocked) => format!(
