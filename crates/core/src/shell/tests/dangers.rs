@@ -159,7 +159,7 @@ fn verbs_of_git_that_commit_push_and_set() {
         "git config --add includeIf.onbranch:main.path ../x",
     ];
     each(&[Verb::ConfigHooks], &hooks);
-    each(&[Verb::NoVerify, Verb::PlainCommit], &["git -c include.path=x commit -m x"]);
+    each(&[Verb::PlainCommit, Verb::NoVerify], &["git -c include.path=x commit -m x"]);
     let others = [
         "git config --remove-section branch.x",
         "git config --rename-section branch.x branch.y",
