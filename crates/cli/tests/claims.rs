@@ -251,7 +251,7 @@ fn a_killed_waiter_holds_nobody_up() {
 #[test]
 fn a_waiter_that_is_told_to_end_leaves_the_queue_first() {
     use std::os::unix::process::ExitStatusExt as _;
-    Scratch::on_each_store("version = 1\n", |scratch| {
+    Scratch::on_each_store("", |scratch| {
         let (holder, second) = (scratch.session("holder"), scratch.session("second"));
         scratch.acts(&holder, &["claim", "x"]).ok();
         // Started in the background, tests ignore the keys, and so does whoever they start.
