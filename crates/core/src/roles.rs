@@ -421,15 +421,24 @@ pub fn admit(
     deeds: &[Deed<'_>],
     context: &Context,
 ) -> Result<(), Refusal> {
-    let without = session.role.is_none() && context.actor.role.is_none();
-    if without || context.actor.person {
-        return Ok(());
-    }
-    let rules = policy::in_force(view)?.unwrap_or_default().roles;
+    let Some(rules) = rules_for(view, session, context)? else { return Ok(()) };
     for deed in deeds {
         admit_by(&rules, session, *deed, context).map_err(Refusal::Role)?;
     }
     Ok(())
+}
+
+/// What the policy says of roles, where whoever acts is held by one.
+pub(crate) fn rules_for(
+    view: &dyn View,
+    session: &Session,
+    context: &Context,
+) -> Result<Option<Rules>, Refusal> {
+    let without = session.role.is_none() && context.actor.role.is_none();
+    if without || context.actor.person {
+        return Ok(None);
+    }
+    Ok(Some(policy::in_force(view)?.unwrap_or_default().roles))
 }
 
 /// As `admit`, with the policy at hand.

@@ -6,11 +6,10 @@
 
 use super::Enqueue;
 use crate::context::Context;
-use crate::policy;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
-use crate::roles::Refused;
 use crate::roles::writing::Writes;
+use crate::roles::{self, Refused};
 use crate::sessions::{BY_LIFE, Session};
 use crate::tree::Tree;
 use crate::view::{Query, View, get, scan};
@@ -26,11 +25,7 @@ pub fn admit(
     session: &Session,
     context: &Context,
 ) -> Result<(), Refusal> {
-    let without = session.role.is_none() && context.actor.role.is_none();
-    if without || context.actor.person {
-        return Ok(());
-    }
-    let rules = policy::in_force(view)?.unwrap_or_default().roles;
+    let Some(rules) = roles::rules_for(view, session, context)? else { return Ok(()) };
     let paths: Vec<Resource> =
         request.paths.iter().filter_map(|path| Resource::literal(path).ok()).collect();
     for role in session.role.iter().chain(&context.actor.role) {
