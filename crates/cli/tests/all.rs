@@ -27,6 +27,8 @@ mod denials;
 #[cfg(test)]
 mod deploys;
 #[cfg(test)]
+mod distance;
+#[cfg(test)]
 mod doctor;
 #[cfg(test)]
 mod evidence;

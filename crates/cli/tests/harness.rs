@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 pub(crate) struct Scratch {
     pub(crate) folder: TempDir,
-    store: Option<String>,
+    pub(crate) store: Option<String>,
 }
 
 /// What a command said.

@@ -23,7 +23,7 @@ use crate::resource::Resource;
 use crate::sessions::{Life, Session};
 use crate::task::{Move, State};
 use crate::time::Moment;
-use crate::view::{Index, Kind, Query, Record, View, get, scan};
+use crate::view::{Index, Kind, Query, Record, View, get, only, scan};
 
 /// How many notices one reply carries at the most; the rest come with the next.
 pub const TOLD_MAX: u32 = 20;
@@ -201,10 +201,10 @@ pub(crate) fn sweep(view: &dyn View, context: &Context) -> Result<Option<Event>,
         limit: SWEPT_MAX,
     };
     // Ids of sessions begin with a letter of their kind and go on in hexadecimal digits.
-    let mut notices: Vec<Notice> = scan(view, page(format!("s{}", context.fresh.hex(9, 4))))?;
-    if notices.is_empty() {
-        notices = scan(view, page(String::new()))?;
-    }
+    let pages = [page(format!("s{}", context.fresh.hex(9, 4))), page(String::new())];
+    let answers = view.read(&pages)?;
+    let rows = answers.iter().find(|rows| !rows.is_empty());
+    let notices: Vec<Notice> = rows.map_or(Ok(Vec::new()), |rows| only(rows))?;
     let mut gone = Vec::new();
     for notice in notices {
         let over = match get::<Session>(view, notice.to.as_str())?.map(|session| session.life) {

@@ -209,11 +209,17 @@ pub fn start(
     }
     let client = request.client.as_deref().unwrap_or_default();
     let client_alias = request.client_session.as_deref().map(|id| client_alias(client, id));
+    let id = SessionId::fresh(&context.fresh, 0);
+    let aliases =
+        client_alias.clone().into_iter().chain(request.process.as_ref().map(Process::alias_key));
+    let by_key = aliases.map(Query::get::<Alias>).chain([Query::get::<Session>(id.as_str())]);
+    // Asked at once and remembered, instead of one after the other below.
+    view.read(&by_key.collect::<Vec<Query>>())?;
     if let Some(known) = known_session(view, client_alias.as_deref(), request, context)? {
         return back(view, known, request, context);
     }
     let session = Session {
-        session: SessionId::fresh(&context.fresh, 0),
+        session: id,
         name: naming::free_name(view, request.name.as_deref(), context)?,
         client: request.client.clone(),
         client_session: request.client_session.as_deref().map(fingerprint),

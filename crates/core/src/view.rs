@@ -174,7 +174,12 @@ pub fn get<R: Record>(view: &dyn View, key: &str) -> Result<Option<R>, Unreadabl
 }
 
 pub fn scan<R: Record>(view: &dyn View, query: Query) -> Result<Vec<R>, Unreadable> {
-    let answers = view.read(&[query])?;
+    scan_all(view, &[query])
+}
+
+/// The same of many queries, asked at once.
+pub fn scan_all<R: Record>(view: &dyn View, queries: &[Query]) -> Result<Vec<R>, Unreadable> {
+    let answers = view.read(queries)?;
     answers.iter().flatten().filter(|row| row.kind == R::KIND).map(|row| parse(&row.body)).collect()
 }
 

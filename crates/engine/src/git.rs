@@ -41,7 +41,6 @@ pub(crate) use read::{Setting, nested_repository};
 pub use remote::{FETCH_SECONDS_MAX, Incoming, Replayed};
 pub use rescue::{RESCUE_BYTES_MAX, Rescue, Text};
 use run::Call;
-pub use run::before_first_call;
 pub(crate) use snapshot::Asked;
 pub use snapshot::Work;
 pub use trees::{Kept, Linked, POOL};

@@ -52,6 +52,7 @@ pub mod sandbox;
 pub mod sessions;
 pub mod setup;
 pub mod sighting;
+pub mod slow;
 pub mod starting;
 pub mod state;
 pub mod store;

@@ -71,6 +71,13 @@ pub struct Work {
 }
 
 pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failure> {
+    let primer = collected(workspace, actor);
+    workspace.store.leave_this_moment();
+    primer
+}
+
+fn collected(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failure> {
+    workspace.store.stay_at_this_moment();
     let me = sessions::whoami(workspace, actor)?;
     // Rules that cannot be looked up keep nobody from beginning.
     let rules = rules::in_force(workspace).ok().flatten();
@@ -78,6 +85,8 @@ pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failur
     let readable = rules.as_ref().filter(|rules| !rules.rules.rules.is_empty());
     let version = readable.map(|rules| rules.version.as_str());
     let notices = doors::primed(workspace, actor, version)?;
+    // From here on it only looks, and one moment is enough for all of it; so was it above.
+    workspace.store.stay_at_this_moment();
     let root = workspace.place.root.clone();
     let all = listing::claims(workspace, actor, &root, &api::Claims { mine: false, path: None })?;
     let (mut mine, mut others): (Vec<ListedClaim>, Vec<ListedClaim>) =

@@ -18,7 +18,7 @@ use baton_core::roles::{self, Role};
 use baton_core::sessions::{self, Ended, GRACE, Life, Session, Start, Started};
 use baton_core::subagents::{self, Stopped};
 use baton_core::time::Moment;
-use baton_core::view::{Query, View, get, scan};
+use baton_core::view::{Query, View, get, only, scan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -414,15 +414,19 @@ pub fn list(workspace: &mut Workspace, all: bool) -> Result<Seats, Failure> {
         found.sort_by(|one, two| {
             (one.started_at, &one.session).cmp(&(two.started_at, &two.session))
         });
+        let of_each: Vec<Query> = found.iter().map(|one| claims_of(&one.session)).collect();
         let mut seats = Vec::with_capacity(found.len());
-        for session in found {
-            let claims: Vec<Claim> =
-                scan(view, baton_core::claim::of_session(&session.session, LISTED_MAX))?;
+        for (session, rows) in found.into_iter().zip(view.read(&of_each)?) {
+            let claims: Vec<Claim> = only(&rows)?;
             let state = SeatState::of(&session, &machine, context.now);
             seats.push(seat(session, state, &claims, context.now));
         }
         Ok(Seats { sessions: seats })
     })
+}
+
+fn claims_of(session: &SessionId) -> Query {
+    baton_core::claim::of_session(session, LISTED_MAX)
 }
 
 fn seat(session: Session, state: SeatState, claims: &[Claim], now: Moment) -> Seat {
@@ -450,8 +454,7 @@ fn seat(session: Session, state: SeatState, claims: &[Claim], now: Moment) -> Se
 pub fn whoami(workspace: &mut Workspace, actor: &Actor) -> Result<Seat, Failure> {
     let (session, claims, now) = workspace.look(actor, Observed::default(), |view, context| {
         let caller = baton_core::scene::Caller::read(view, context)?;
-        let query = baton_core::claim::of_session(&caller.session.session, LISTED_MAX);
-        let claims: Vec<Claim> = scan(view, query)?;
+        let claims: Vec<Claim> = scan(view, claims_of(&caller.session.session))?;
         Ok((caller.session, claims, context.now))
     })?;
     Ok(seat(session, SeatState::Live, &claims, now))

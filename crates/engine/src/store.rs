@@ -126,8 +126,8 @@ pub fn open(place: &Place, boot: &Boot, address: Option<&str>) -> Result<Box<dyn
             Ok(Box::new(sqlite::Sqlite::open_in(&place.store, around)?))
         }
         (true, Some(address)) => {
-            let server = postgres::Postgres::connect(address)?;
-            Ok(Box::new(server.open_workspace(place.workspace.id.as_str())?))
+            let id = place.workspace.id.as_str();
+            Ok(Box::new(postgres::Postgres::connect_to_workspace(address, id)?))
         }
         (true, None) => Err(Error::NoAddress),
         (false, Some(_)) => Err(Error::OwnStore { path: place.store.clone() }),

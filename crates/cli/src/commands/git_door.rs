@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use baton_core::check::{Because, Finding};
 use baton_core::context::Actor;
@@ -15,12 +16,14 @@ use baton_engine::doors::{self, git, git::Staged, git::TooMany};
 use baton_engine::failure::Failure;
 use baton_engine::git::RefMove;
 use baton_engine::place;
+use baton_engine::store::postgres;
 use baton_engine::whoami;
 use baton_engine::wiring::probe;
 use baton_engine::workspace::Workspace;
 
 use crate::arguments::Common;
 use crate::desk::{self, Outcome, hints, remark};
+use crate::hooks::limit::LIMIT;
 use crate::render::shown;
 use crate::words::{Problem, held_next, held_sentence, role_next, role_sentence};
 
@@ -117,6 +120,7 @@ fn judge(
     folder: &Path,
     ask: impl FnOnce(&mut Workspace, &Actor, &Path) -> Result<Staged, Failure>,
 ) -> Result<Staged, Failure> {
+    postgres::answer_by(Instant::now() + LIMIT);
     let mut workspace = desk::open(folder)?;
     let actor = whoami::reader(&mut workspace, &hints(common))?;
     let root = workspace.place.root.clone();

@@ -6,7 +6,6 @@
 //! refused is no such thing: that is an answer, and the act is denied.
 
 use std::mem::ManuallyDrop;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -25,7 +24,7 @@ use baton_engine::doors::{
 use baton_engine::failure::Failure;
 use baton_engine::trees::{looking, making, removing};
 use baton_engine::workspace::Workspace;
-use baton_engine::{api, denying, place, priming, sandbox, sessions, starting};
+use baton_engine::{api, denying, priming, sandbox, sessions, starting};
 use serde_json::Value;
 
 use crate::arguments::Common;
@@ -36,6 +35,7 @@ use crate::hooks::{self, Answer, Client, Event, Payload, Tool, words};
 use crate::words::Problem;
 
 mod input;
+mod whereabouts;
 
 /// A hook does not wait longer for its turn at the store.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -121,25 +121,14 @@ fn serve(
     if payload.event == Event::Other {
         return Ok(Answer::Silent);
     }
-    let (workspace, is_here) = match desk::open(&payload.cwd) {
-        Ok(workspace) => (workspace, true),
-        Err(Failure::Place(place::Error::NotInitialised { .. })) => match open_elsewhere(payload) {
-            Some(workspace) => (workspace, false),
-            None => return Ok(not_set_up(payload)),
-        },
-        // Inside a sandbox it is judged in that one's tree, wherever the client stands.
-        Err(Failure::Sandbox(_)) if let Some(root) = sandbox::bound_root() => {
-            (desk::open(&root)?, false)
-        }
-        Err(failure) => return Err(failure.into()),
+    let Some((workspace, is_here)) = whereabouts::open(payload)? else {
+        return Ok(whereabouts::not_set_up(payload));
     };
     let workspace = kept.insert(ManuallyDrop::new(workspace));
     workspace.patience = PATIENCE;
     denying::answer_first(workspace);
-    if matches!(payload.event, Event::Before(Tool::Edit(_))) {
-        // Who comes and what may be done: two looks, and one moment is enough for both.
-        workspace.store.stay_at_this_moment();
-    }
+    // Who comes is seen at the moment of opening.
+    workspace.store.stay_at_this_moment();
     let hints = desk::hints(common);
     let id = doors::fitting(&payload.session);
     let agent = payload.agent.as_deref().map(doors::fitting);
@@ -175,36 +164,6 @@ fn serve(
 fn denies(payload: &Payload, refusal: &Refusal) -> bool {
     refusal.class() != Class::Unanswered
         && matches!(&payload.event, Event::Before(tool) if tool.is_act())
-}
-
-/// The client stands outside, in a folder its agent went to: what it acts on, or the project it was
-/// started in, may be in a workspace all the same.
-fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
-    let targets: Vec<PathBuf> = match &payload.event {
-        Event::Before(tool) | Event::After { tool, .. } => match tool {
-            Tool::Edit(targets) | Tool::Patch { targets, .. } => {
-                targets.iter().map(|target| PathBuf::from(&target.path)).collect()
-            }
-            Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
-            Tool::Shell(line) => shell::places(&payload.cwd, line),
-            Tool::Refused(_) | Tool::Other => Vec::new(),
-        },
-        _ => Vec::new(),
-    };
-    let project = std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
-    let targets = targets.into_iter().map(|path| payload.cwd.join(path));
-    let mut folders = targets.chain(project).filter(|path| path.is_absolute());
-    folders.find_map(|folder| desk::open(&folder).ok())
-}
-
-/// A folder that nobody set up is none of our business; a clone of a project that uses Baton is,
-/// and its agents think that they are guarded.
-fn not_set_up(payload: &Payload) -> Answer {
-    let begins = matches!(payload.event, Event::SessionStart { .. } | Event::Prompt);
-    match begins && place::uses_baton(&payload.cwd) {
-        true => Answer::Context(words::NOT_SET_UP.to_owned()),
-        false => Answer::Silent,
-    }
 }
 
 const NO_TREE_GOES: &str = "Baton: from this sandbox no tree is removed. Next: leave it to a \
@@ -250,8 +209,20 @@ impl Door<'_> {
             doors::came_back(self.workspace, visitor, &actor)?;
         }
         self.has_role = has_role;
+        if !self.is_judged_at_once() {
+            self.workspace.store.leave_this_moment();
+        }
         let answer = self.act(visitor, &actor)?;
         Ok(self.heard(&actor, answer))
+    }
+
+    /// Whether who comes and what may be done can be seen at one moment. Where files are compared
+    /// in between, what others did meanwhile counts.
+    fn is_judged_at_once(&self) -> bool {
+        matches!(
+            &self.payload.event,
+            Event::Before(_) | Event::After { tool: Tool::Read(_) | Tool::Other, .. }
+        )
     }
 
     fn act(&mut self, visitor: &Visitor<'_>, actor: &Actor) -> Result<Answer, Failure> {
@@ -273,6 +244,7 @@ impl Door<'_> {
             Event::Prompt => {
                 asking::over(self.workspace, actor);
                 let (compared, told) = self.turn_over(actor)?;
+                self.workspace.store.stay_at_this_moment();
                 let turn = turn::begins(self.workspace, actor)?;
                 Ok(context(&format!("{compared}\n{told}{}", words::turn(&turn))))
             }

@@ -2,23 +2,20 @@
 //!
 //! Owns the answer when it is over: the act goes on unjudged, which is what every door here does
 //! when Baton cannot answer, and the agent is told so where it acts. Invariant: exactly one answer
-//! is printed. A plain edit or read on a store of this machine has no watch of its own until it
-//! calls git, which it does only where somebody is in its way: before that its wait for the store
-//! is bounded.
+//! is printed. A plain edit or read has no watch of its own until it calls git, which it does only
+//! where somebody is in its way, or a server: before that its wait for the store is bounded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use baton_engine::git;
+use baton_engine::slow;
 
 use super::{Answer, Event, Payload, Tool, is_told, say, words};
 use crate::desk;
 
 /// Clients wait longer, and would take silence for their own fault.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
-/// Where the store is, when it is elsewhere.
-const SHARED: &str = "BATON_STORE";
 
 /// Who may answer: the one that says so first.
 #[derive(Clone, Debug, Default)]
@@ -34,10 +31,9 @@ impl Limit {
             return limit;
         }
         let (mine, told) = (limit.clone(), payload.clone());
-        if may_take_long(&payload.event) || std::env::var_os(SHARED).is_some() {
-            mine.start(told, begun);
-        } else {
-            git::before_first_call(move || mine.start(told, begun));
+        match may_take_long(&payload.event) {
+            true => mine.start(told, begun),
+            false => slow::before_the_first(move || mine.start(told, begun)),
         }
         limit
     }

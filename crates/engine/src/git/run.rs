@@ -11,34 +11,15 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{At, Error, Git, OUTPUT_BYTES_MAX};
-use crate::sandbox;
+use crate::{sandbox, slow};
 
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024;
 const MESSAGE_CHARS_SHOWN: usize = 300;
 const COMMAND_CHARS_SHOWN: usize = 120;
 const EXIT_POLL: Duration = Duration::from_micros(200);
-
-type Act = Box<dyn FnOnce() + Send>;
-
-/// What is done before the first call.
-static BEFORE: Mutex<Option<Act>> = Mutex::new(None);
-
-/// Does this when git is called for the first time from here: a call takes its time, and most
-/// hooks need none.
-pub fn before_first_call(act: impl FnOnce() + Send + 'static) {
-    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
-}
-
-fn first_call() {
-    let act = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(act) = act {
-        act();
-    }
-}
 
 /// What git needs of our environment. Everything else stays out, above all `GIT_*`: a hook's
 /// `GIT_DIR` or `GIT_INDEX_FILE` would send a call into another repository.
@@ -267,7 +248,7 @@ impl<'a> Call<'a> {
     }
 
     fn run(self, summary: &str) -> Result<Answer, Error> {
-        first_call();
+        slow::begins();
         let mut command = self.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A group of its own, so that the deadline also ends what git has started.

@@ -264,8 +264,13 @@ impl FileClock {
                 break;
             }
             let (again, later) = Self::look(workspace)?;
+            // What is no nearer the second time is far away: a shared store, not a busy moment.
+            let is_far = again.0 * 2 > apart.0;
             if again < apart {
                 (apart, clock) = (again, later);
+            }
+            if is_far {
+                break;
             }
         }
         Ok(clock)

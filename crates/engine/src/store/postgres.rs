@@ -2,8 +2,10 @@
 //!
 //! Owns the connection and the workspace opened on it. A decision locks its workspace's row, so
 //! decisions of one workspace come one after the other and those of two never wait for each other.
-//! Under the lock there are at most four round trips: open, read, write, commit. Refuses to know
-//! what records mean. Invariant: an error before COMMIT means "not done", one during it "unknown".
+//! A round trip is what costs here, so there are few: one that connects, looks whether all is as it
+//! should be and opens the first look; three for a decision (lock, read, write with its COMMIT).
+//! Refuses to know what records mean. Invariant: an error before COMMIT is sent means "not done", a
+//! connection lost after it "unknown".
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use std::time::Duration;
 use tokio_postgres::types::Type;
 
 use self::address::Address;
+use self::decision::Decision;
+use self::look::{Kept, Look};
 use self::schema::Place;
 use self::state::{Id, Opening, Standing};
 use self::wire::Wire;
@@ -29,6 +33,7 @@ mod tls;
 mod wire;
 
 pub use backup::workspace_of;
+pub use wire::answer_by;
 
 /// How long housekeeping waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -126,11 +131,24 @@ impl Postgres {
         found.map_err(|error| decision::told(self, error))
     }
 
-    pub fn open_workspace(self, id: &str) -> Result<Workspace, Error> {
-        let mut workspace = Workspace { id: Id::parse(id)?, server: self };
-        // One look, so that a workspace that is not there is told now.
-        workspace.snapshot().map(drop)?;
-        Ok(workspace)
+    pub fn open_workspace(mut self, id: &str) -> Result<Workspace, Error> {
+        let id = Id::parse(id)?;
+        let standing = self.open(&id, &Opening::Look)?;
+        Ok(Workspace::opened(self, id, standing))
+    }
+
+    /// Connects and opens a workspace of tables that are there, which is told in one round trip.
+    pub fn connect_to_workspace(address: &str, id: &str) -> Result<Workspace, Error> {
+        let (address, id) = (Address::parse(address)?, Id::parse(id)?);
+        let mut wire = Wire::connect(&address)?;
+        let place = match state::open_first(&mut wire, &address, &id)? {
+            Some((place, standing)) => {
+                return Ok(Workspace::opened(Self { address, place, wire }, id, standing));
+            }
+            // What is not as it should be is found out step by step.
+            None => schema::prepare(&mut wire, &address)?,
+        };
+        Self { address, place, wire }.open_workspace(id.as_str())
     }
 
     /// Takes a backup back. What the workspace held before is kept under another id, and the epoch
@@ -185,7 +203,7 @@ impl Postgres {
         let opened = state::open(&mut self.wire, &self.address, &self.place, id, opening);
         match opened {
             // A connection may be found dead only by using it: nothing was done with it yet.
-            Err(Error::Unreachable { .. }) if self.reconnect_if_lost()? => {
+            Err(Error::Unreachable { .. }) if !self.wire.is_mute && self.reconnect_if_lost()? => {
                 state::open(&mut self.wire, &self.address, &self.place, id, opening)
             }
             // A restore may have put a new row in the place of the one we waited for.
@@ -206,9 +224,42 @@ fn layout() -> i32 {
 pub struct Workspace {
     id: Id,
     server: Postgres,
+    /// Looks see one and the same moment.
+    stays: bool,
+    /// That moment, while nobody looks.
+    kept: Option<Kept>,
 }
 
 impl Workspace {
+    /// A workspace that is not there was told by the look at its opening, which is still open.
+    fn opened(server: Postgres, id: Id, standing: Standing) -> Self {
+        Self { id, server, stays: false, kept: Some(Kept::new(standing)) }
+    }
+
+    fn look(&mut self) -> Result<Look<'_>, Error> {
+        if !self.stays {
+            self.let_go();
+        }
+        let kept = match self.kept.take() {
+            Some(kept) => kept,
+            None => Kept::new(self.server.open(&self.id, &Opening::Look)?),
+        };
+        Ok(Look::new(self, kept))
+    }
+
+    fn decision(&mut self, patience: Duration) -> Result<Decision<'_>, Error> {
+        self.leave_this_moment();
+        let standing = self.server.open(&self.id, &Opening::Decide(patience))?;
+        Ok(Decision::new(&mut self.server, &self.id, standing))
+    }
+
+    /// Ends the look that was kept.
+    fn let_go(&mut self) {
+        if self.kept.take().is_some() {
+            decision::roll_back(&mut self.server.wire);
+        }
+    }
+
     pub fn id(&self) -> &str {
         self.id.as_str()
     }
@@ -224,6 +275,7 @@ impl Workspace {
         sql: &str,
         parameters: wire::Parameters<'_>,
     ) -> Result<Vec<tokio_postgres::Row>, Error> {
+        self.leave_this_moment();
         self.server.reconnect_if_lost()?;
         let answer = self.server.query(sql, parameters);
         match answer {
@@ -237,16 +289,25 @@ impl Workspace {
 
 impl Store for Workspace {
     fn snapshot(&mut self) -> Result<Box<dyn Snapshot + '_>, Error> {
-        let standing = self.server.open(&self.id, &Opening::Look)?;
-        Ok(Box::new(look::Look::new(&mut self.server, standing)))
+        Ok(Box::new(self.look()?))
+    }
+
+    /// Called right after the opening, the moment is the opening's.
+    fn stay_at_this_moment(&mut self) {
+        self.stays = true;
+    }
+
+    fn leave_this_moment(&mut self) {
+        self.stays = false;
+        self.let_go();
     }
 
     fn begin(&mut self, patience: Duration) -> Result<Box<dyn Transaction + '_>, Error> {
-        let standing = self.server.open(&self.id, &Opening::Decide(patience))?;
-        Ok(Box::new(decision::Decision::new(&mut self.server, &self.id, standing)))
+        Ok(Box::new(self.decision(patience)?))
     }
 
     fn news(&mut self) -> Result<Box<dyn News>, Error> {
+        self.leave_this_moment();
         Ok(Box::new(news::Listener::start(self.server.address.clone(), self.id.clone())?))
     }
 
@@ -290,9 +351,7 @@ impl Store for Workspace {
     }
 
     fn forget_entries(&mut self, sealed: &Head) -> Result<(), Error> {
-        let standing = self.server.open(&self.id, &Opening::Decide(PATIENCE))?;
-        let decision = decision::Decision::new(&mut self.server, &self.id, standing);
-        decision.forget(sealed)
+        self.decision(PATIENCE)?.forget(sealed)
     }
 
     fn backup(&mut self, to: &Path) -> Result<(), Error> {
@@ -300,7 +359,8 @@ impl Store for Workspace {
     }
 
     fn quick_check(&mut self) -> Result<(), Error> {
-        self.snapshot().map(drop)?;
+        self.look().map(drop)?;
+        self.leave_this_moment();
         self.server.may_write()
     }
 

@@ -17,7 +17,7 @@ use baton_core::tasks::evidence::{CheckRun, Shown};
 use baton_core::tasks::taking::phase_reason;
 use baton_core::tasks::{near, reason_of};
 use baton_core::time::Moment;
-use baton_core::view::{Query, View, get, scan};
+use baton_core::view::{Query, View, get, scan, scan_all};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -230,11 +230,9 @@ pub fn list(
             }
             _ => stored(&states).iter().map(|state| task::in_state(*state, READ_MAX)).collect(),
         };
-        let mut found = Vec::new();
-        for query in queries {
-            let all = scan::<Task>(view, query)?;
-            found.extend(all.iter().map(|task| glance(task, &tally, context)));
-        }
+        let all: Vec<Task> = scan_all(view, &queries)?;
+        let mut found: Vec<ListedTask> =
+            all.iter().map(|task| glance(task, &tally, context)).collect();
         found.retain(|task| {
             states.contains(&task.state)
                 && wanted.label.as_ref().is_none_or(|label| task.labels.contains(label))
@@ -268,15 +266,13 @@ fn cut(mut tasks: Vec<ListedTask>, limit: usize) -> TaskList {
 pub fn ready(workspace: &mut Workspace, limit: usize) -> Result<TaskList, Failure> {
     workspace.look(&Actor::default(), Observed::default(), |view, context| {
         let tally = tally(view)?;
-        let mut found: Vec<Task> = Vec::new();
-        for query in [
+        let queries = [
             task::all_of(task::READY, READ_MAX),
             task::due(task::BY_WAKING, context.now, READ_MAX),
             task::due(task::BY_LEASE, context.now, READ_MAX),
             task::all_of(task::IN_REVIEW, READ_MAX),
-        ] {
-            found.extend(scan::<Task>(view, query)?);
-        }
+        ];
+        let mut found: Vec<Task> = scan_all(view, &queries)?;
         let over = |task: &Task| task.seats().all(|seat| !seat.is_live(context));
         found.retain(|task| {
             over(task) && !tally.holds_back(task.phase) && task.at_rest() == State::Open

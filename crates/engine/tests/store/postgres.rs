@@ -143,7 +143,7 @@ fn state(store: &mut Workspace) -> State {
 }
 
 #[test]
-fn a_decision_takes_at_most_four_round_trips() {
+fn a_decision_takes_at_most_three_round_trips() {
     let scratch = Scratch::new();
     let mut store = scratch.open();
     write(&mut store, &session("a", "amber")).unwrap();
@@ -166,9 +166,53 @@ fn a_decision_takes_at_most_four_round_trips() {
     let entries = entries(transaction.state(), &[event.clone(), event]);
     let durability = Durability::Power;
     transaction.commit(&Commit { entries: &entries, changes: &changes, durability }).unwrap();
-    assert_eq!(store.round_trips() - before, 4);
+    assert_eq!(store.round_trips() - before, 3);
     assert_eq!(scratch.sql("select count(*) from baton.records"), "51");
     assert_eq!(scratch.sql("select count(*) from baton.sessions where name = 'new'"), "50");
+}
+
+/// A hook opens, looks a few times, answers and ends.
+#[test]
+fn whoever_stays_at_the_moment_of_opening_asks_nothing_twice() {
+    let scratch = Scratch::new();
+    let mut other = scratch.open();
+    write(&mut other, &session("a", "amber")).unwrap();
+    let mut store = Postgres::connect_to_workspace(&scratch.address(), ID).unwrap();
+    assert_eq!(store.round_trips(), 1);
+    store.stay_at_this_moment();
+    write(&mut other, &session("b", "birch")).unwrap();
+    for _ in 0..2 {
+        let look = store.snapshot().unwrap();
+        assert_eq!(look.state().head.position.number, 1);
+        assert_eq!(get::<Session>(&*look, "a").unwrap().unwrap().name, "amber");
+        assert!(get::<Session>(&*look, "b").unwrap().is_none());
+        let named = Query::equal(BY_NAME, "amber", 10);
+        assert_eq!(baton_core::view::scan::<Session>(&*look, named).unwrap().len(), 1);
+    }
+    // The opening, two records and one list.
+    assert_eq!(store.round_trips(), 4);
+    // A decision sees what is, and so does whoever looks after it.
+    let transaction = store.begin(PATIENCE).unwrap();
+    assert!(get::<Session>(&*transaction, "b").unwrap().is_some());
+    drop(transaction);
+    write(&mut other, &session("c", "cedar")).unwrap();
+    assert_eq!(state(&mut store).head.position.number, 3);
+}
+
+#[test]
+fn what_was_opened_and_not_stayed_at_is_looked_at_anew() {
+    let scratch = Scratch::new();
+    let mut other = scratch.open();
+    let mut store = Postgres::connect_to_workspace(&scratch.address(), ID).unwrap();
+    write(&mut other, &session("a", "amber")).unwrap();
+    assert_eq!(state(&mut store).head.position.number, 1);
+    store.stay_at_this_moment();
+    assert_eq!(state(&mut store).head.position.number, 1);
+    write(&mut other, &session("b", "birch")).unwrap();
+    assert_eq!(state(&mut store).head.position.number, 1);
+    // Whoever listens for news must not look at what was before it.
+    let _news = store.news().unwrap();
+    assert_eq!(state(&mut store).head.position.number, 2);
 }
 
 #[test]

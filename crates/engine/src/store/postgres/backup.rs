@@ -17,8 +17,8 @@ use baton_core::view::{index_entries, kind_named};
 use serde::{Deserialize, Serialize};
 use tokio_postgres::types::Type;
 
-use super::batch::{self, Outcome};
-use super::decision::{roll_back, told};
+use super::batch::{self, Outcome, Then};
+use super::decision::{self, roll_back, told};
 use super::look::Look;
 use super::state::{Id, Opening};
 use super::{PATIENCE, Postgres, Workspace, wire};
@@ -71,8 +71,7 @@ impl From<StoredHead> for Head {
 
 pub(super) fn write(workspace: &mut Workspace, to: &Path) -> Result<(), Error> {
     let id = workspace.id.as_str().to_owned();
-    let standing = workspace.server.open(&workspace.id, &Opening::Look)?;
-    let look = Look::new(&mut workspace.server, standing);
+    let look = workspace.look()?;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
     let file = file.map_err(|source| match source.kind() {
         std::io::ErrorKind::AlreadyExists => Error::Exists { path: to.to_owned() },
@@ -193,8 +192,9 @@ fn restore_into(
             local: false,
             notify: None,
         };
-        let written = batch::write(&mut server.wire, &page.entries, &page.changes, &outcome);
-        written.map_err(|error| told(server, error))?;
+        let wire = &mut server.wire;
+        let written = batch::write(wire, &page.entries, &page.changes, &outcome, Then::GoOn);
+        written.map_err(|error| decision::unwritten(server, error))?;
         if last {
             break;
         }

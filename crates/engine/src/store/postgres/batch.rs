@@ -10,7 +10,7 @@ use baton_core::view::{Query, Row, kind_named};
 use tokio_postgres::types::Type;
 
 use super::schema::HEAD_CHARACTERS;
-use super::wire::{self, Wire};
+use super::wire::{self, Uncommitted, Wire};
 
 const READ: &str = r#"
 SELECT q.n, r.kind, r.key, r.version, r.body, ''::text COLLATE "C" AS value
@@ -73,15 +73,18 @@ WITH put AS (
         epoch_max = greatest(epoch_max, $25), server = $29, timeline = $30, failed_over_at = $31
     WHERE number = $1 AND head_number = $32 AND head_hash = $33
     RETURNING 1
+), counted AS (
+    SELECT ARRAY[(SELECT count(*) FROM put), (SELECT count(*) FROM gone),
+                 (SELECT count(*) FROM unindexed), (SELECT count(*) FROM indexed),
+                 (SELECT count(*) FROM written), (SELECT count(*) FROM moved)] AS found
 )
-SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM gone),
-       (SELECT count(*) FROM unindexed), (SELECT count(*) FROM indexed),
-       (SELECT count(*) FROM written), (SELECT count(*) FROM moved),
+SELECT CASE WHEN found = $37::int8[] THEN 0 ELSE ('counted ' || found::text)::int END,
        set_config('synchronous_commit', CASE
            WHEN $34 THEN 'local'
            WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
            ELSE current_setting('synchronous_commit') END, true),
        CASE WHEN $35 THEN pg_notify($36, '') END
+FROM counted
 "#;
 
 /// Above every kind and key there is.
@@ -158,8 +161,8 @@ pub(super) enum Odd {
     Number { number: i64 },
     #[error("text with a NUL cannot be stored in PostgreSQL: {what}")]
     Nul { what: &'static str },
-    #[error("the store holds other records than were read: {what}")]
-    Count { what: &'static str },
+    #[error("the store holds other records than were read: {found}, and {wanted} were wanted")]
+    Count { found: String, wanted: String },
 }
 
 pub(super) fn read(
@@ -214,6 +217,26 @@ pub(super) fn record(row: &tokio_postgres::Row, at: usize) -> Result<Row, Odd> {
         version: u64::try_from(version).map_err(|_| Odd::Number { number: version })?,
         body: row.try_get(at + 3)?,
     })
+}
+
+/// What comes after a write.
+pub(super) enum Then {
+    GoOn,
+    /// The transaction ends with it.
+    Commit,
+}
+
+/// Why nothing was written, as far as that is known.
+pub(super) enum Unwritten {
+    Refused(Odd),
+    /// It may have been, COMMIT and all.
+    Unknown(wire::Failure),
+}
+
+impl From<Odd> for Unwritten {
+    fn from(odd: Odd) -> Self {
+        Self::Refused(odd)
+    }
 }
 
 /// What a write leaves behind in the workspace's row.
@@ -274,6 +297,15 @@ impl<'a> Writes<'a> {
     }
 }
 
+impl Writes<'_> {
+    /// How many rows each part of the statement must touch.
+    fn counts(&self, entries: usize) -> Vec<i64> {
+        let Self { put, gone, unindexed, indexed } = self;
+        let parts = [put.0.len(), gone.0.len(), unindexed.0.len(), indexed.0.len(), entries, 1];
+        parts.into_iter().map(|count| i64::try_from(count).unwrap_or(i64::MAX)).collect()
+    }
+}
+
 fn number(number: u64) -> Result<i64, Odd> {
     i64::try_from(number).map_err(|_| Odd::Number { number: i64::MAX })
 }
@@ -310,72 +342,74 @@ pub(super) fn write(
     entries: &[Entry],
     changes: &[Change],
     outcome: &Outcome<'_>,
-) -> Result<(), Odd> {
+    then: Then,
+) -> Result<(), Unwritten> {
     let (mut writes, mut lines) = (Writes::default(), Lines::default());
     changes.iter().try_for_each(|change| writes.add(change))?;
     entries.iter().try_for_each(|entry| lines.add(entry))?;
     let (before, after) = (outcome.before, outcome.after);
     let channel = outcome.notify.unwrap_or_default();
-    let rows = wire.query(
-        WRITE,
-        &[
-            (&outcome.workspace, Type::INT8),
-            (&writes.put.0, Type::TEXT_ARRAY),
-            (&writes.put.1, Type::TEXT_ARRAY),
-            (&writes.put.2, Type::INT8_ARRAY),
-            (&writes.put.3, Type::TEXT_ARRAY),
-            (&writes.gone.0, Type::TEXT_ARRAY),
-            (&writes.gone.1, Type::TEXT_ARRAY),
-            (&writes.unindexed.0, Type::TEXT_ARRAY),
-            (&writes.unindexed.1, Type::TEXT_ARRAY),
-            (&writes.unindexed.2, Type::TEXT_ARRAY),
-            (&writes.unindexed.3, Type::TEXT_ARRAY),
-            (&writes.indexed.0, Type::TEXT_ARRAY),
-            (&writes.indexed.1, Type::TEXT_ARRAY),
-            (&writes.indexed.2, Type::TEXT_ARRAY),
-            (&writes.indexed.3, Type::TEXT_ARRAY),
-            (&lines.numbers, Type::INT8_ARRAY),
-            (&lines.epochs, Type::INT8_ARRAY),
-            (&lines.times, Type::INT8_ARRAY),
-            (&lines.actors, Type::TEXT_ARRAY),
-            (&lines.kinds, Type::TEXT_ARRAY),
-            (&lines.versions, Type::INT4_ARRAY),
-            (&lines.bodies, Type::TEXT_ARRAY),
-            (&lines.hashes, Type::TEXT_ARRAY),
-            (&i32::try_from(HEAD_CHARACTERS).unwrap_or(i32::MAX), Type::INT4),
-            (&i64::from(after.position.epoch), Type::INT8),
-            (&number(after.position.number)?, Type::INT8),
-            (&number(after.at.0)?, Type::INT8),
-            (&after.hash.0, Type::TEXT),
-            (&outcome.server, Type::TEXT),
-            (&outcome.timeline, Type::INT8),
-            (&outcome.failed_over_at, Type::INT8),
-            (&number(before.position.number)?, Type::INT8),
-            (&before.hash.0, Type::TEXT),
-            (&outcome.local, Type::BOOL),
-            (&outcome.notify.is_some(), Type::BOOL),
-            (&channel, Type::TEXT),
-        ],
-    )?;
-    counted(&rows, &writes, entries.len())
+    let wanted = writes.counts(entries.len());
+    let parameters: wire::Parameters<'_> = &[
+        (&outcome.workspace, Type::INT8),
+        (&writes.put.0, Type::TEXT_ARRAY),
+        (&writes.put.1, Type::TEXT_ARRAY),
+        (&writes.put.2, Type::INT8_ARRAY),
+        (&writes.put.3, Type::TEXT_ARRAY),
+        (&writes.gone.0, Type::TEXT_ARRAY),
+        (&writes.gone.1, Type::TEXT_ARRAY),
+        (&writes.unindexed.0, Type::TEXT_ARRAY),
+        (&writes.unindexed.1, Type::TEXT_ARRAY),
+        (&writes.unindexed.2, Type::TEXT_ARRAY),
+        (&writes.unindexed.3, Type::TEXT_ARRAY),
+        (&writes.indexed.0, Type::TEXT_ARRAY),
+        (&writes.indexed.1, Type::TEXT_ARRAY),
+        (&writes.indexed.2, Type::TEXT_ARRAY),
+        (&writes.indexed.3, Type::TEXT_ARRAY),
+        (&lines.numbers, Type::INT8_ARRAY),
+        (&lines.epochs, Type::INT8_ARRAY),
+        (&lines.times, Type::INT8_ARRAY),
+        (&lines.actors, Type::TEXT_ARRAY),
+        (&lines.kinds, Type::TEXT_ARRAY),
+        (&lines.versions, Type::INT4_ARRAY),
+        (&lines.bodies, Type::TEXT_ARRAY),
+        (&lines.hashes, Type::TEXT_ARRAY),
+        (&i32::try_from(HEAD_CHARACTERS).unwrap_or(i32::MAX), Type::INT4),
+        (&i64::from(after.position.epoch), Type::INT8),
+        (&number(after.position.number)?, Type::INT8),
+        (&number(after.at.0)?, Type::INT8),
+        (&after.hash.0, Type::TEXT),
+        (&outcome.server, Type::TEXT),
+        (&outcome.timeline, Type::INT8),
+        (&outcome.failed_over_at, Type::INT8),
+        (&number(before.position.number)?, Type::INT8),
+        (&before.hash.0, Type::TEXT),
+        (&outcome.local, Type::BOOL),
+        (&outcome.notify.is_some(), Type::BOOL),
+        (&channel, Type::TEXT),
+        (&wanted, Type::INT8_ARRAY),
+    ];
+    let written = match then {
+        Then::GoOn => wire.query(WRITE, parameters).map(drop).map_err(Uncommitted::Refused),
+        Then::Commit => wire.query_and_commit(WRITE, parameters),
+    };
+    written.map_err(|uncommitted| match uncommitted {
+        Uncommitted::Refused(failure) => Unwritten::Refused(uncounted(failure, &wanted)),
+        Uncommitted::Unknown(failure) => Unwritten::Unknown(failure),
+    })
 }
 
-/// The store must have found what the decision read: another count is damage or a bug, and the
-/// transaction is given up.
-fn counted(rows: &[tokio_postgres::Row], writes: &Writes<'_>, entries: usize) -> Result<(), Odd> {
-    let expected: [(&'static str, usize); 6] = [
-        ("records written", writes.put.0.len()),
-        ("records removed", writes.gone.0.len()),
-        ("index entries removed", writes.unindexed.0.len()),
-        ("index entries added", writes.indexed.0.len()),
-        ("journal entries", entries),
-        ("the head of the journal", 1),
-    ];
-    for (at, (what, count)) in expected.into_iter().enumerate() {
-        let found: i64 = rows.first().ok_or(Odd::Count { what })?.try_get(at)?;
-        if usize::try_from(found) != Ok(count) {
-            return Err(Odd::Count { what });
+/// The store must have found what the decision read: another count is damage or a bug, so the
+/// statement fails with what it counted, and the transaction with it.
+fn uncounted(failure: wire::Failure, wanted: &[i64]) -> Odd {
+    let wire::Failure::Told(error) = &failure else { return Odd::Server(failure) };
+    let told = error.as_db_error().filter(|told| told.message().contains("\"counted {"));
+    match told {
+        Some(told) => {
+            let found = told.message().rsplit("counted ").next().unwrap_or_default();
+            let found = found.trim_end_matches('"').to_owned();
+            Odd::Count { found, wanted: format!("{wanted:?}") }
         }
+        None => Odd::Server(failure),
     }
-    Ok(())
 }

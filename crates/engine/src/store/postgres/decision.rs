@@ -11,7 +11,7 @@ use baton_core::view::{Query, Row, Unreadable, View};
 use tokio_postgres::types::Type;
 
 use super::Postgres;
-use super::batch::{self, Odd, Outcome};
+use super::batch::{self, Odd, Outcome, Then, Unwritten};
 use super::state::{Id, Standing};
 use super::wire::{self, Wire};
 use crate::store::{Commit, Error, State, Transaction, check_order};
@@ -28,7 +28,8 @@ impl<'a> Decision<'a> {
         Self { server: RefCell::new(server), id, standing, open: true }
     }
 
-    fn write(&self, commit: &Commit<'_>) -> Result<(), Error> {
+    /// Writes everything and ends the transaction, in one round trip.
+    fn write(&mut self, commit: &Commit<'_>) -> Result<(), Error> {
         let State { head, epoch, failed_over_at, .. } = &self.standing.state;
         check_order(&self.standing.state, commit.entries)?;
         let after = commit.entries.last().map_or_else(|| head.clone(), |entry| entry.head());
@@ -48,9 +49,12 @@ impl<'a> Decision<'a> {
             local: commit.durability == Durability::Process,
             notify: self.standing.somebody_listens.then_some(channel.as_str()),
         };
-        let mut server = self.server.borrow_mut();
-        let written = batch::write(&mut server.wire, commit.entries, commit.changes, &outcome);
-        written.map_err(|error| told(&server, error))
+        let server = self.server.get_mut();
+        let (entries, changes) = (commit.entries, commit.changes);
+        let written = batch::write(&mut server.wire, entries, changes, &outcome, Then::Commit);
+        // Where it failed, what may be left of the transaction is undone yet.
+        self.open = written.is_err();
+        written.map_err(|error| unwritten(server, error))
     }
 
     /// Ends the transaction for good; the answer to COMMIT is the only proof that it is done.
@@ -94,7 +98,18 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// What a failed read or write means: not done.
+/// What a failed write means: not done, unless nobody knows.
+pub(super) fn unwritten(server: &Postgres, error: Unwritten) -> Error {
+    match error {
+        Unwritten::Refused(odd) => told(server, odd),
+        Unwritten::Unknown(failure) => {
+            let lost = wire::failed(&server.address, &failure);
+            Error::OutcomeUnknown { detail: lost.to_string() }
+        }
+    }
+}
+
+/// What a failed read means.
 pub(super) fn told(server: &Postgres, error: Odd) -> Error {
     match error {
         Odd::Server(error) => wire::failed(&server.address, &error),
@@ -127,9 +142,8 @@ impl Transaction for Decision<'_> {
         &self.standing.state
     }
 
-    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<(), Error> {
-        self.write(commit)?;
-        self.finish()
+    fn commit(mut self: Box<Self>, commit: &Commit<'_>) -> Result<(), Error> {
+        self.write(commit)
     }
 }
 
@@ -141,9 +155,10 @@ impl Drop for Decision<'_> {
     }
 }
 
-/// A rollback that fails means the connection is gone, and the server rolls back by itself.
+/// Nobody waits for it: what is asked next comes after it, and where the connection is gone the
+/// server rolls back by itself.
 pub(super) fn roll_back(wire: &mut Wire) {
     if !wire.is_closed() {
-        let _ = wire.batch("ROLLBACK");
+        wire.send("ROLLBACK");
     }
 }

@@ -1,6 +1,7 @@
 //! A look at everything at one moment, which stops nobody.
 //!
-//! Owns a read-only transaction on the primary: what it sees does not change while it lasts.
+//! Owns a read-only transaction on the primary: what it sees does not change while it lasts, so
+//! what was asked once is not asked again. Whoever stays at its moment keeps it for the next look.
 
 use std::cell::RefCell;
 
@@ -13,17 +14,32 @@ use tokio_postgres::types::Type;
 use super::batch::{self, Odd};
 use super::decision::{read, roll_back, told};
 use super::state::Standing;
-use super::{Postgres, wire};
+use super::{Workspace, wire};
 use crate::store::{Error, Snapshot, State};
 
-pub(super) struct Look<'a> {
-    server: RefCell<&'a mut Postgres>,
+/// An open look that nobody uses just now.
+#[derive(Debug)]
+pub(super) struct Kept {
     pub(super) standing: Standing,
+    answers: Answers,
+}
+
+impl Kept {
+    pub(super) fn new(standing: Standing) -> Self {
+        Self { standing, answers: Answers::default() }
+    }
+}
+
+pub(super) struct Look<'a> {
+    workspace: RefCell<&'a mut Workspace>,
+    pub(super) standing: Standing,
+    answers: RefCell<Answers>,
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn new(server: &'a mut Postgres, standing: Standing) -> Self {
-        Self { server: RefCell::new(server), standing }
+    pub(super) fn new(workspace: &'a mut Workspace, kept: Kept) -> Self {
+        let Kept { standing, answers } = kept;
+        Self { workspace: RefCell::new(workspace), standing, answers: RefCell::new(answers) }
     }
 
     /// Rows of one statement about this workspace, each read by `read`.
@@ -33,16 +49,46 @@ impl<'a> Look<'a> {
         parameters: wire::Parameters<'_>,
         read: impl Fn(&tokio_postgres::Row) -> Result<R, Odd>,
     ) -> Result<Vec<R>, Error> {
-        let mut server = self.server.borrow_mut();
+        let server = &mut self.workspace.borrow_mut().server;
         let rows = server.query(sql, parameters)?;
         let rows: Result<Vec<R>, Odd> = rows.iter().map(read).collect();
-        rows.map_err(|error| told(&server, error))
+        rows.map_err(|error| told(server, error))
     }
 }
 
 impl View for Look<'_> {
     fn read(&self, queries: &[Query]) -> Result<Vec<Vec<Row>>, Unreadable> {
-        read(&mut self.server.borrow_mut(), self.standing.workspace, queries)
+        let mut answers = self.answers.borrow_mut();
+        let open: Vec<Query> =
+            queries.iter().filter(|query| answers.of(query).is_none()).cloned().collect();
+        if !open.is_empty() {
+            let server = &mut self.workspace.borrow_mut().server;
+            let found = read(server, self.standing.workspace, &open)?;
+            open.into_iter().zip(found).for_each(|(query, rows)| answers.add(query, rows));
+        }
+        Ok(queries.iter().map(|query| answers.of(query).unwrap_or_default()).collect())
+    }
+}
+
+/// What the server said at this moment.
+#[derive(Debug, Default)]
+struct Answers {
+    given: Vec<(Query, Vec<Row>)>,
+}
+
+impl Answers {
+    /// A record is known by itself, and by any list it was found in.
+    fn of(&self, query: &Query) -> Option<Vec<Row>> {
+        if let Some((_, rows)) = self.given.iter().find(|(given, _)| given == query) {
+            return Some(rows.clone());
+        }
+        let Query::Get { kind, key } = query else { return None };
+        let mut rows = self.given.iter().flat_map(|(_, rows)| rows);
+        rows.find(|row| row.kind == *kind && row.key == *key).map(|row| vec![row.clone()])
+    }
+
+    fn add(&mut self, query: Query, rows: Vec<Row>) {
+        self.given.push((query, rows));
     }
 }
 
@@ -130,6 +176,13 @@ fn entry(row: &tokio_postgres::Row) -> Result<Entry, Odd> {
 
 impl Drop for Look<'_> {
     fn drop(&mut self) {
-        roll_back(&mut self.server.get_mut().wire);
+        let workspace = self.workspace.get_mut();
+        match workspace.stays {
+            true => {
+                let answers = self.answers.take();
+                workspace.kept = Some(Kept { standing: self.standing.clone(), answers });
+            }
+            false => roll_back(&mut workspace.server.wire),
+        }
     }
 }

@@ -6,6 +6,8 @@
 //! longer, so an entry is found by its value's first characters: cut by characters, the order of
 //! the heads never contradicts that of the values.
 
+use tokio_postgres::SimpleQueryRow;
+
 use super::address::Address;
 use super::wire::{self, Wire};
 use crate::store::{Error, SCHEMA_VERSION};
@@ -133,6 +135,18 @@ impl Place {
     pub(super) fn server(&self, table: &str) -> String {
         format!("{}/{}/{table}", self.system, self.database)
     }
+}
+
+/// Asks for the place of whoever may call `pg_control_system`, as everybody may unless somebody took
+/// it away.
+pub(super) const PLACE: &str = "SELECT (SELECT system_identifier FROM pg_control_system()), \
+     (SELECT oid FROM pg_database WHERE datname = current_database()); ";
+pub(super) const PLACE_COLUMNS: usize = 2;
+
+/// The answer to it.
+pub(super) fn place(rows: &[SimpleQueryRow]) -> Option<Place> {
+    let row = rows.iter().find(|row| row.len() == PLACE_COLUMNS)?;
+    Some(Place { system: row.get(0)?.to_owned(), database: row.get(1)?.to_owned() })
 }
 
 /// Makes the tables if they are missing and checks their version.

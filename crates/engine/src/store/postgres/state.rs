@@ -12,6 +12,7 @@ use baton_core::time::Moment;
 use tokio_postgres::SimpleQueryRow;
 
 use super::address::Address;
+use super::decision::roll_back;
 use super::schema::{self, Place};
 use super::wire::{self, Wire};
 use crate::store::{Error, State};
@@ -87,18 +88,18 @@ pub(super) fn open(
     opening: &Opening,
 ) -> Result<Standing, Error> {
     let started = Instant::now();
-    let sql = opening_sql(id, opening);
+    let sql = opening_sql(id, opening, "");
     let wait = match opening {
         Opening::Decide(patience) => *patience,
         Opening::Look => Duration::ZERO,
     };
     let mut conflicts = 0;
     loop {
-        let error = match wire.batch_after(&sql, wait) {
+        let error = match wire.open(&sql, wait) {
             Ok(rows) => {
                 let standing = read(&rows, address, place);
                 if standing.is_err() {
-                    let _ = wire.batch("ROLLBACK");
+                    roll_back(wire);
                 }
                 return standing;
             }
@@ -107,7 +108,7 @@ pub(super) fn open(
         if wire.is_closed() || wire::is_lost(&error) {
             return Err(wire::failed(address, &error));
         }
-        let _ = wire.batch("ROLLBACK");
+        roll_back(wire);
         conflicts += 1;
         if !wire::is_conflict(&error) || conflicts > CONFLICT_RETRIES_MAX {
             return Err(diagnosed(wire, address, id, &error, started));
@@ -115,7 +116,33 @@ pub(super) fn open(
     }
 }
 
-fn opening_sql(id: &Id, opening: &Opening) -> String {
+/// Opens a look as the first thing on a connection, together with whose connection it is. Nothing
+/// where anything is not as it should be; then no transaction is open.
+pub(super) fn open_first(
+    wire: &mut Wire,
+    address: &Address,
+    id: &Id,
+) -> Result<Option<(Place, Standing)>, Error> {
+    // It waits for its first use, and ends by itself where there is none.
+    let idle = format!(
+        "SET LOCAL idle_in_transaction_session_timeout = {IDLE_UNDER_LOCK_MS_MAX}; {}",
+        schema::PLACE
+    );
+    let opened = match wire.open(&opening_sql(id, &Opening::Look, &idle), Duration::ZERO) {
+        Err(failure) if wire::is_lost(&failure) => return Err(wire::failed(address, &failure)),
+        Err(_) => None,
+        Ok(rows) => schema::place(&rows)
+            .and_then(|place| Some((read(&rows, address, &place).ok()?, place)))
+            .map(|(standing, place)| (place, standing)),
+    };
+    if opened.is_none() {
+        roll_back(wire);
+    }
+    Ok(opened)
+}
+
+/// `also` is asked in the same transaction.
+fn opening_sql(id: &Id, opening: &Opening, also: &str) -> String {
     let (queue, id) = (id.queue(), id.as_str());
     let begin = match opening {
         // The queue and a busy row are waited for one after the other, each with these limits; the
@@ -134,7 +161,7 @@ fn opening_sql(id: &Id, opening: &Opening) -> String {
     };
     format!(
         "{begin}SET LOCAL statement_timeout = {STATEMENT_MS_MAX}; \
-         SET LOCAL search_path TO pg_catalog; \
+         SET LOCAL search_path TO pg_catalog; {also}\
          SELECT l.version, pg_is_in_recovery(), \
          floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
          CASE WHEN pg_is_in_recovery() THEN '0' \
@@ -149,7 +176,7 @@ fn opening_sql(id: &Id, opening: &Opening) -> String {
 fn read(rows: &[SimpleQueryRow], address: &Address, place: &Place) -> Result<Standing, Error> {
     let row = rows
         .iter()
-        .find(|row| row.len() > 1)
+        .find(|row| row.len() > schema::PLACE_COLUMNS)
         .ok_or_else(|| Error::Backend { detail: "the layout has no version".to_owned() })?;
     let fields = Fields { row };
     schema::check(fields.number(0)?)?;

@@ -6,9 +6,10 @@
 
 use std::future::poll_fn;
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::OnceLock;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tokio_postgres::error::SqlState;
@@ -17,11 +18,33 @@ use tokio_postgres::{AsyncMessage, Client, Row, SimpleQueryMessage, SimpleQueryR
 
 use super::address::Address;
 use super::tls;
+use crate::slow;
 use crate::store::Error;
 
-/// The longest a single answer is awaited, on top of what the server was asked to wait. The server
-/// gives up long before; this is for a network that swallows everything.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// The longest a single answer is awaited. The server gives up before; this is for one that hangs,
+/// and for a network that swallows everything.
+const ANSWER_MAX: Duration = Duration::from_secs(40);
+/// The same for what opens a transaction, on top of what the server was asked to wait: it is the
+/// first word after a silence, and a server that hangs is found out by it.
+const OPENING_MAX: Duration = Duration::from_secs(10);
+
+/// When this process must be done, whatever the server does.
+static DEADLINE: OnceLock<Instant> = OnceLock::new();
+
+/// From here on no answer is awaited for longer than until then: for a process that somebody waits
+/// for.
+pub fn answer_by(deadline: Instant) {
+    // Whoever said so first has less time.
+    let _ = DEADLINE.set(deadline);
+}
+
+/// What is left of a limit.
+fn until_deadline(limit: Duration) -> Duration {
+    match DEADLINE.get() {
+        Some(deadline) => limit.min(deadline.saturating_duration_since(Instant::now())),
+        None => limit,
+    }
+}
 
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
@@ -34,7 +57,7 @@ pub(super) enum Failure {
     Told(#[from] tokio_postgres::Error),
     #[error("the connection ended")]
     Ended,
-    #[error("there was no answer for {} s", .0.as_secs())]
+    #[error("there was no answer for {} s", .0.as_secs_f32().ceil())]
     Silent(Duration),
 }
 
@@ -45,6 +68,14 @@ impl Failure {
             Self::Ended | Self::Silent(_) => None,
         }
     }
+}
+
+/// Why a transaction was not ended as wanted.
+pub(super) enum Uncommitted {
+    /// Nothing was done.
+    Refused(Failure),
+    /// Whether it was done nobody knows.
+    Unknown(Failure),
 }
 
 /// A connection and the client that asks over it. Nothing moves unless one of its futures runs.
@@ -61,8 +92,9 @@ impl Socket {
     /// not hold us.
     pub(super) async fn open(address: &Address) -> Result<Self, Error> {
         let hosts = address.config.get_hosts().len().max(address.config.get_hostaddrs().len());
-        let each = address.config.get_connect_timeout().copied().unwrap_or(ANSWER_MAX);
+        let each = address.config.get_connect_timeout().copied().unwrap_or(OPENING_MAX);
         let limit = each * u32::try_from(hosts).unwrap_or(1).saturating_add(1);
+        let limit = until_deadline(limit);
         let connecting = address.config.connect(tls::connector(address)?);
         let connected = match tokio::time::timeout(limit, connecting).await {
             Ok(connected) => connected.map_err(Failure::Told),
@@ -90,6 +122,55 @@ impl Socket {
     ) -> Result<Vec<Row>, Failure> {
         let Self { client, poll, heard, ended } = self;
         answered(client.query_typed(sql, parameters), (poll, heard, ended), limit).await
+    }
+
+    /// The statement, and at once COMMIT after it: one round trip for both. The server undoes the
+    /// transaction at a COMMIT whose statement it refused.
+    async fn query_and_commit(
+        &mut self,
+        sql: &str,
+        parameters: Parameters<'_>,
+        limit: Duration,
+    ) -> Result<(), Uncommitted> {
+        let Self { client, poll, heard, ended } = self;
+        // What has ended already is not sent anything, so nothing is done. The runtime looks at the
+        // socket when it gets its turn.
+        tokio::task::yield_now().await;
+        *ended |= poll_fn(|cx| Poll::Ready(listen(poll, heard, cx).is_ready())).await;
+        if *ended {
+            return Err(Uncommitted::Refused(Failure::Ended));
+        }
+        let both = async {
+            let mut write = pin!(client.query_typed(sql, parameters));
+            let mut commit = pin!(client.simple_query("COMMIT"));
+            // Each is sent when it is first polled; what cannot be sent is not committed either.
+            let written = match polled(write.as_mut()).await {
+                Poll::Ready(Err(error)) => return Ok(Err(error)),
+                written => written,
+            };
+            let committed = polled(commit.as_mut()).await;
+            if let Err(error) = rest_of(written, write).await {
+                return Ok(Err(error));
+            }
+            rest_of(committed, commit).await.map(|_| Ok(()))
+        };
+        match answered(both, (poll, heard, ended), limit).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) if error.as_db_error().is_some() || is_ours(&error) => {
+                Err(Uncommitted::Refused(Failure::Told(error)))
+            }
+            Ok(Err(error)) => Err(Uncommitted::Unknown(Failure::Told(error))),
+            Err(failure) if is_lost(&failure) => Err(Uncommitted::Unknown(failure)),
+            Err(failure) => Err(Uncommitted::Refused(failure)),
+        }
+    }
+
+    /// Sends what needs no answer. Whatever the server says to it is passed over.
+    async fn send(&mut self, sql: &str) {
+        let Self { client, poll, heard, ended } = self;
+        let mut question = pin!(client.simple_query(sql));
+        let _ = polled(question.as_mut()).await;
+        *ended |= poll_fn(|cx| Poll::Ready(listen(poll, heard, cx).is_ready())).await;
     }
 
     /// True when a notification has come, false when the connection ended.
@@ -127,6 +208,7 @@ async fn answered<T>(
             Poll::Pending => Poll::Pending,
         }
     });
+    let limit = until_deadline(limit);
     let answer = match tokio::time::timeout(limit, answer).await {
         Ok(answer) => answer,
         Err(_) => Err(Failure::Silent(limit)),
@@ -134,6 +216,19 @@ async fn answered<T>(
     // Whatever comes after this belongs to a question nobody awaits any more.
     *ended |= answer.as_ref().is_err_and(is_lost);
     answer
+}
+
+/// Where a future stands after it was polled once.
+async fn polled<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+}
+
+/// What comes of a future that was polled once.
+async fn rest_of<F: Future>(polled: Poll<F::Output>, future: Pin<&mut F>) -> F::Output {
+    match polled {
+        Poll::Ready(output) => output,
+        Poll::Pending => future.await,
+    }
 }
 
 /// Takes in what the server sent. Ready when the connection has ended.
@@ -157,28 +252,38 @@ pub(super) struct Wire {
     runtime: Runtime,
     socket: Socket,
     round_trips: u64,
+    /// The last transaction was not opened because the server said nothing at all: to ask it again
+    /// at once would double the wait.
+    pub(super) is_mute: bool,
 }
 
 impl Wire {
     pub(super) fn connect(address: &Address) -> Result<Self, Error> {
+        slow::begins();
         let runtime = runtime(address)?;
         let socket = runtime.block_on(Socket::open(address))?;
-        Ok(Self { runtime, socket, round_trips: 0 })
+        Ok(Self { runtime, socket, round_trips: 0, is_mute: false })
     }
 
     /// Several statements without parameters, in one round trip. Gives the rows of all.
     pub(super) fn batch(&mut self, sql: &str) -> Result<Vec<SimpleQueryRow>, Failure> {
-        self.batch_after(sql, Duration::ZERO)
+        self.batch_within(sql, ANSWER_MAX)
     }
 
-    /// The same, where the server was asked to wait.
-    pub(super) fn batch_after(
+    /// The same for what opens a transaction, where the server was asked to wait.
+    pub(super) fn open(
         &mut self,
         sql: &str,
         wait: Duration,
     ) -> Result<Vec<SimpleQueryRow>, Failure> {
+        let opened = self.batch_within(sql, OPENING_MAX + wait);
+        self.is_mute = matches!(opened, Err(Failure::Silent(_)));
+        opened
+    }
+
+    fn batch_within(&mut self, sql: &str, limit: Duration) -> Result<Vec<SimpleQueryRow>, Failure> {
         self.round_trips += 1;
-        let messages = self.runtime.block_on(self.socket.batch(sql, ANSWER_MAX + wait))?;
+        let messages = self.runtime.block_on(self.socket.batch(sql, limit))?;
         let rows = messages.into_iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
@@ -195,6 +300,21 @@ impl Wire {
     ) -> Result<Vec<Row>, Failure> {
         self.round_trips += 1;
         self.runtime.block_on(self.socket.query(sql, parameters, ANSWER_MAX))
+    }
+
+    /// The last statement of a transaction and its COMMIT, in one round trip.
+    pub(super) fn query_and_commit(
+        &mut self,
+        sql: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<(), Uncommitted> {
+        self.round_trips += 1;
+        self.runtime.block_on(self.socket.query_and_commit(sql, parameters, ANSWER_MAX))
+    }
+
+    /// Sends what needs no answer, in no round trip at all.
+    pub(super) fn send(&mut self, sql: &str) {
+        self.runtime.block_on(self.socket.send(sql));
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -1,0 +1,56 @@
+//! The workspace that an act is judged in: where its client stands, or where it acts.
+
+use std::path::PathBuf;
+
+use baton_engine::doors::shell;
+use baton_engine::failure::Failure;
+use baton_engine::workspace::Workspace;
+use baton_engine::{place, sandbox};
+
+use crate::desk;
+use crate::hooks::{Answer, Event, Payload, Tool, words};
+
+/// That workspace, and whether the client stands in it; nothing where nobody set one up.
+pub(super) fn open(payload: &Payload) -> Result<Option<(Workspace, bool)>, Failure> {
+    match desk::open(&payload.cwd) {
+        Ok(workspace) => Ok(Some((workspace, true))),
+        Err(Failure::Place(place::Error::NotInitialised { .. })) => {
+            Ok(open_elsewhere(payload).map(|workspace| (workspace, false)))
+        }
+        // Inside a sandbox it is judged in that one's tree, wherever the client stands.
+        Err(Failure::Sandbox(_)) if let Some(root) = sandbox::bound_root() => {
+            Ok(Some((desk::open(&root)?, false)))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The client stands outside, in a folder its agent went to: what it acts on, or the project it was
+/// started in, may be in a workspace all the same.
+fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
+    let targets: Vec<PathBuf> = match &payload.event {
+        Event::Before(tool) | Event::After { tool, .. } => match tool {
+            Tool::Edit(targets) | Tool::Patch { targets, .. } => {
+                targets.iter().map(|target| PathBuf::from(&target.path)).collect()
+            }
+            Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
+            Tool::Shell(line) => shell::places(&payload.cwd, line),
+            Tool::Refused(_) | Tool::Other => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let project = std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
+    let targets = targets.into_iter().map(|path| payload.cwd.join(path));
+    let mut folders = targets.chain(project).filter(|path| path.is_absolute());
+    folders.find_map(|folder| desk::open(&folder).ok())
+}
+
+/// A folder that nobody set up is none of our business; a clone of a project that uses Baton is,
+/// and its agents think that they are guarded.
+pub(super) fn not_set_up(payload: &Payload) -> Answer {
+    let begins = matches!(payload.event, Event::SessionStart { .. } | Event::Prompt);
+    match begins && place::uses_baton(&payload.cwd) {
+        true => Answer::Context(words::NOT_SET_UP.to_owned()),
+        false => Answer::Silent,
+    }
+}
