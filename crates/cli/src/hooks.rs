@@ -5,7 +5,7 @@
 //! a client would take for broken output. Hooks of real clients fail open, so a lost answer must
 //! never look like a "yes" that somebody gave.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use baton_engine::doors::UNNAMED;
 use baton_engine::doors::edit::Target;
@@ -180,6 +180,29 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
+    /// Says where what it says is so.
+    pub(crate) fn of_workspace(self, root: &Path) -> Self {
+        let told = |text: String| words::elsewhere(root, &text);
+        match self {
+            Self::Deny(text) => Self::Deny(told(text)),
+            Self::Ask(text) => Self::Ask(told(text)),
+            Self::Context(text) => Self::Context(told(text)),
+            other => other,
+        }
+    }
+
+    /// With the answer of another workspace that the act reaches into: one "no" is enough.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (no @ (Self::Deny(_) | Self::No { .. }), _)
+            | (_, no @ (Self::Deny(_) | Self::No { .. })) => no,
+            (ask @ Self::Ask(_), _) | (_, ask @ Self::Ask(_)) => ask,
+            (Self::Context(one), Self::Context(other)) => Self::Context(format!("{one}\n{other}")),
+            (Self::Silent, other) => other,
+            (one, _) => one,
+        }
+    }
+
     /// As data: nothing in it can end the frame that a client puts around it.
     fn framed(&self) -> Self {
         match self {

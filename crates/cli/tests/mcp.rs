@@ -475,6 +475,12 @@ fn bad_arguments_are_told_and_end_nothing() {
     let huge = "x".repeat(10 * 1024 * 1024);
     let (_, text) = client.refused("claim", &json!({ "resources": [huge] }));
     assert!(text.len() < 2_000, "{} bytes", text.len());
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    client.put(&format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":88,\"method\":\"tools/call\",\"params\":\
+         {{\"name\":\"claim\",\"arguments\":{{\"resources\":{deep}}}}}}}"
+    ));
+    assert_eq!(client.answer(88)["result"]["isError"], true);
     client.put(&"y".repeat(17 * 1024 * 1024));
     client.request("ping", json!({}));
     assert_eq!(scratch.baton(&["claims"]).ok().out, "no claims\n");

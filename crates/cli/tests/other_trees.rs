@@ -548,3 +548,27 @@ fn siblings_are_told_what_works_among_them() {
     let other = Agent::new(&scratch, "other", &scratch.root());
     assert_eq!(other.edit(&file, "other\n"), None);
 }
+
+/// Two projects side by side, each with its own store.
+#[test]
+fn a_file_of_another_workspace_is_judged_and_held_there() {
+    let (here, there) = (Scratch::workspace(), Scratch::workspace());
+    let root = there.root().canonicalize().unwrap();
+    let visitor = Agent::new(&here, "visitor", &here.root());
+    let resident = Agent::new(&there, "resident", &root);
+    let (held, free) = (root.join("src/a.rs"), root.join("README.md"));
+    assert_eq!(resident.edit(&held, "fn resident() {}\n"), None);
+    let why = visitor.edit(&held, "fn visitor() {}\n").expect("it is held there");
+    assert!(why.contains(&format!("In another project, {}", shown(&root))), "{why}");
+    assert!(why.contains("src/a.rs is held by"), "{why}");
+    // The same name here is another file.
+    assert_eq!(visitor.edit(&here.root().join("src/a.rs"), "fn visitor() {}\n"), None);
+    for line in ["echo x > {}/src/a.rs", "cd {} && rm -rf src", "sed -i s/r/v/ {}/src/a.rs"] {
+        visitor.is_refused(&line.replace("{}", &shown(&root)));
+    }
+    visitor.may_run(&format!("cat {}/src/a.rs", shown(&root)));
+    assert_eq!(visitor.edit(&free, "visitor\n"), None);
+    assert!(resident.edit(&free, "resident\n").is_some(), "a visitor holds it");
+    assert_eq!(claims(&here).len(), 1);
+    assert_eq!(claims(&there).len(), 2);
+}

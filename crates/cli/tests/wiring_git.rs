@@ -516,3 +516,20 @@ fn in_a_linked_tree_it_is_said_that_gits_hooks_go_for_all() {
     let said = scratch.baton(&["init", "--remove", "--yes"]).ok();
     assert!(!said.err.contains("no tree of it"), "{said:?}");
 }
+
+#[test]
+fn what_stays_for_one_person_stays_out_of_git() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--personal", "--agents", "claude,codex,gemini"]).ok();
+    let team = ["init", "--yes", "--team", "--agents", "claude"];
+    scratch.baton(&team).ok();
+    scratch.baton(&team).ok();
+    let seen = scratch.git(&["status", "--short", "-uall"]);
+    assert!(seen.contains(".claude/settings.json") && seen.contains(".mcp.json"), "{seen}");
+    assert!(!seen.contains(".codex") && !seen.contains(".gemini"), "{seen}");
+    scratch.baton(&["init", "--yes", "--team", "--agents", "codex,gemini"]).ok();
+    let seen = scratch.git(&["status", "--short", "-uall"]);
+    assert!(seen.contains(".codex/hooks.json") && seen.contains(".gemini/settings.json"), "{seen}");
+    let exclude = std::fs::read_to_string(scratch.root().join(".git/info/exclude")).unwrap();
+    assert!(!exclude.contains("baton"), "{exclude}");
+}

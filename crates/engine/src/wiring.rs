@@ -419,11 +419,7 @@ pub fn plan(ground: &Ground, wanted: &Wanted) -> Result<Plan, Failure> {
     let ignored = match (mode, &ground.git) {
         (Mode::Personal, Some(_)) => kept_from_git(ground, &record, &tracked, &steps)?,
         (Mode::Personal, None) => Vec::new(),
-        // What was for one person alone is now for everybody, and git is to see it.
-        (Mode::Team, _) => {
-            let seen = take_step(ground, &excluded(&BTreeSet::new()), &record);
-            Some(seen).into_iter().filter(|step| step.state.changes()).collect()
-        }
+        (Mode::Team, _) => shown_to_git(ground, &record, &wanted, &steps),
     };
     steps.extend(ignored);
     let hooks = git_hooks::plan(ground, &record)?;
@@ -465,6 +461,25 @@ fn kept_from_git(
         }
     }
     Ok(kept)
+}
+
+/// What was for one person alone is now for everybody, and git is to see it; but not what other
+/// clients have, which stays for one person.
+fn shown_to_git(ground: &Ground, record: &Record, now: &[Piece], steps: &[Step]) -> Vec<Step> {
+    let seen = take_step(ground, &excluded(&BTreeSet::new()), record);
+    let hidden = std::fs::read_to_string(&seen.path).unwrap_or_default();
+    let is_hidden = |file: &str| hidden.lines().any(|line| line.strip_prefix('/') == Some(file));
+    let is_here = |file: &str| {
+        now.iter().any(|piece| piece.path == file) || steps.iter().any(|step| step.file == file)
+    };
+    let before = record.wired_in(&ground.root).into_iter();
+    let others: BTreeSet<String> =
+        before.filter(|file| is_hidden(file) && !is_here(file)).collect();
+    let step = match others.is_empty() {
+        true => seen,
+        false => put_step(ground, &excluded(&others)),
+    };
+    Some(step).into_iter().filter(|step| step.state.changes()).collect()
 }
 
 /// Looks what taking everything out would change.

@@ -125,11 +125,28 @@ fn serve(
         return Ok(whereabouts::not_set_up(payload));
     };
     let workspace = kept.insert(ManuallyDrop::new(workspace));
-    workspace.patience = PATIENCE;
     denying::answer_first(workspace);
+    let credential = desk::hints(common).environment;
+    let answer = judged(payload, workspace, is_here, credential.as_deref())?;
+    let mut others = whereabouts::others(payload, &workspace.place).into_iter();
+    others.try_fold(answer, |answer, mut other| {
+        // What proves a session here proves nothing there.
+        let there = judged(payload, &mut other, false, None);
+        let there = there.unwrap_or_else(|problem| unanswered(payload, &problem));
+        Ok(answer.and(there.of_workspace(&other.place.root)))
+    })
+}
+
+/// The answer of one workspace.
+fn judged(
+    payload: &Payload,
+    workspace: &mut Workspace,
+    is_here: bool,
+    credential: Option<&str>,
+) -> Result<Answer, Problem> {
+    workspace.patience = PATIENCE;
     // Who comes is seen at the moment of opening.
     workspace.store.stay_at_this_moment();
-    let hints = desk::hints(common);
     let id = doors::fitting(&payload.session);
     let agent = payload.agent.as_deref().map(doors::fitting);
     let visitor = Visitor {
@@ -143,7 +160,7 @@ fn serve(
             _ => None,
         },
         continues: matches!(payload.event, Event::SessionStart { continues: true }),
-        credential: hints.environment.as_deref(),
+        credential,
         role: None,
         agent_role: payload.agent_type.as_deref().and_then(role_of),
     };

@@ -568,6 +568,12 @@ pub(crate) fn unread(client: Client) -> String {
 }
 
 /// The time is over; the act goes on unjudged.
+/// What another workspace says that an act reaches into.
+pub(crate) fn elsewhere(root: &Path, text: &str) -> String {
+    let root = shown(&root.display().to_string());
+    format!("In another project, {root} (run baton there): {text}")
+}
+
 pub(crate) fn too_slow(limit: Duration) -> String {
     format!(
         "Baton: this was not judged, because Baton had no answer within {} s. Go on carefully, and \

@@ -13,8 +13,11 @@ use rmcp::RoleServer;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
+
+use crate::hooks::lenient;
 
 /// A longer line is passed over.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -130,12 +133,14 @@ impl Reader {
         if line.is_empty() {
             return true;
         }
-        match serde_json::from_slice(line) {
+        if let Ok(message) = serde_json::from_slice(line) {
+            return self.sender.blocking_send(message).is_ok();
+        }
+        let Some(value) = lenient::parse(line) else { return true };
+        match ClientJsonRpcMessage::deserialize(&value) {
             Ok(message) => self.sender.blocking_send(message).is_ok(),
             Err(_) => {
-                if let Ok(value) = serde_json::from_slice::<Value>(line) {
-                    let _ = self.output.put(&not_understood(&value));
-                }
+                let _ = self.output.put(&not_understood(&value));
                 true
             }
         }

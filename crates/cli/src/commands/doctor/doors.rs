@@ -146,14 +146,17 @@ fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
             (format!("{file} cannot be used: {}", shown(why)), next)
         }
         Lack::Answer { why } => {
-            let by_path = match doors.mode {
-                Some(Mode::Team) => ": `baton` must be found by PATH",
-                _ => "",
+            let (by_path, next) = match doors.mode {
+                // Others have committed it so: to write it for one person alone would change theirs.
+                Some(Mode::Team) => {
+                    (": `baton` must be found by PATH", "put baton in a folder of PATH")
+                }
+                _ => ("", "baton init --personal"),
             };
             let why = shown(why);
             (
                 format!("a probe through the hook of {name} did not reach Baton ({why}){by_path}"),
-                "put baton in a folder of PATH, or baton init --personal".to_owned(),
+                next.to_owned(),
             )
         }
         Lack::Refused { file } if doors.client == Client::Codex => {

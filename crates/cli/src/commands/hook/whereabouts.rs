@@ -1,11 +1,12 @@
 //! The workspace that an act is judged in: where its client stands, or where it acts.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use baton_engine::doors::shell;
 use baton_engine::failure::Failure;
+use baton_engine::place::{self, Place};
+use baton_engine::sandbox;
 use baton_engine::workspace::Workspace;
-use baton_engine::{place, sandbox};
 
 use crate::desk;
 use crate::hooks::{Answer, Event, Payload, Tool, words};
@@ -28,21 +29,48 @@ pub(super) fn open(payload: &Payload) -> Result<Option<(Workspace, bool)>, Failu
 /// The client stands outside, in a folder its agent went to: what it acts on, or the project it was
 /// started in, may be in a workspace all the same.
 fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
-    let targets: Vec<PathBuf> = match &payload.event {
-        Event::Before(tool) | Event::After { tool, .. } => match tool {
-            Tool::Edit(targets) | Tool::Patch { targets, .. } => {
-                targets.iter().map(|target| PathBuf::from(&target.path)).collect()
-            }
-            Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
-            Tool::Shell(line) => shell::places(&payload.cwd, line),
-            Tool::Refused(_) | Tool::Other => Vec::new(),
-        },
-        _ => Vec::new(),
-    };
     let project = std::env::var_os("CLAUDE_PROJECT_DIR").map(PathBuf::from);
-    let targets = targets.into_iter().map(|path| payload.cwd.join(path));
-    let mut folders = targets.chain(project).filter(|path| path.is_absolute());
+    let mut folders = named(payload).into_iter().chain(project.filter(|path| path.is_absolute()));
     folders.find_map(|folder| desk::open(&folder).ok())
+}
+
+/// Workspaces other than this one that the act reaches into.
+pub(super) fn others(payload: &Payload, here: &Place) -> Vec<Workspace> {
+    let mut others: Vec<Workspace> = Vec::new();
+    if sandbox::is_bound() {
+        return others;
+    }
+    for path in named(payload).into_iter().filter(|path| !is_below(path, &here.root)) {
+        let is_known = |place: &Place| {
+            place.store == here.store || others.iter().any(|other| other.place.store == place.store)
+        };
+        if Place::find(&path).is_ok_and(|place| !is_known(&place)) {
+            others.extend(desk::open(&path));
+        }
+    }
+    others
+}
+
+/// By its words alone; a way that leaves the folder again is looked at.
+fn is_below(path: &Path, root: &Path) -> bool {
+    path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)
+}
+
+/// What the act names, as far as that can be read.
+fn named(payload: &Payload) -> Vec<PathBuf> {
+    let (Event::Before(tool) | Event::After { tool, .. }) = &payload.event else {
+        return Vec::new();
+    };
+    let named: Vec<PathBuf> = match tool {
+        Tool::Edit(targets) | Tool::Patch { targets, .. } => {
+            targets.iter().map(|target| PathBuf::from(&target.path)).collect()
+        }
+        Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
+        Tool::Shell(line) => shell::places(&payload.cwd, line),
+        Tool::Refused(_) | Tool::Other => Vec::new(),
+    };
+    let named = named.into_iter().map(|path| payload.cwd.join(path));
+    named.filter(|path| path.is_absolute()).collect()
 }
 
 /// A folder that nobody set up is none of our business; a clone of a project that uses Baton is,
