@@ -31,7 +31,7 @@ mod naming;
 mod tokens;
 
 pub use clients::client_alias;
-use clients::fingerprint;
+use clients::{client_bound, fingerprint, process_alias};
 pub use tokens::PersonToken;
 
 /// A session is kept alive by its acts; this long without one and it counts as idle.
@@ -357,20 +357,6 @@ fn known_session(
     }))
 }
 
-/// Binds the client's id, unless it is bound as it should be.
-fn client_bound(
-    view: &dyn View,
-    alias: Option<String>,
-    session: &Session,
-) -> Result<Option<Event>, Refusal> {
-    let Some(alias) = alias else {
-        return Ok(None);
-    };
-    let wanted = Alias { alias, session: Some(session.session.clone()) };
-    let known = get::<Alias>(view, &wanted.alias)?;
-    Ok((known.as_ref() != Some(&wanted)).then_some(Event::AliasBound { alias: wanted }))
-}
-
 /// A client that was started with the credential of this session says its own id: from now on that
 /// is the same session. Refused when the session has another id: that is another agent, which only
 /// inherited the credential.
@@ -396,24 +382,6 @@ pub fn bind(
     events.extend(client_bound(view, Some(client_alias(client, id)), &session)?);
     events.extend(process_alias(view, &session)?);
     Ok((events, true))
-}
-
-/// Binds the process, unless it belongs to another live session: then it identifies nobody.
-fn process_alias(view: &dyn View, session: &Session) -> Result<Option<Event>, Refusal> {
-    let Some(process) = &session.process else {
-        return Ok(None);
-    };
-    let key = process.alias_key();
-    let bound = get::<Alias>(view, &key)?;
-    let other = match bound {
-        None => None,
-        Some(Alias { session: None, .. }) => return Ok(None),
-        Some(Alias { session: Some(id), .. }) if id == session.session => return Ok(None),
-        Some(Alias { session: Some(id), .. }) => get::<Session>(view, id.as_str())?,
-    };
-    let contested = other.is_some_and(|other| other.life == Life::Live);
-    let owner = if contested { None } else { Some(session.session.clone()) };
-    Ok(Some(Event::AliasBound { alias: Alias { alias: key, session: owner } }))
 }
 
 pub(crate) fn validate_text(what: &'static str, text: Option<&str>) -> Result<(), Refusal> {

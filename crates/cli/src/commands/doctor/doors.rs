@@ -147,7 +147,7 @@ fn lacking(doors: &Doors, lack: &Lack, init: String) -> (String, String) {
         }
         Lack::Answer { why } => {
             let (by_path, next) = match doors.mode {
-                // Others have committed it so: to write it for one person alone would change theirs.
+                // It may be committed so, and wiring for one person alone leaves such files.
                 Some(Mode::Team) => {
                     (": `baton` must be found by PATH", "put baton in a folder of PATH")
                 }

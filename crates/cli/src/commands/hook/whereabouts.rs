@@ -1,4 +1,7 @@
 //! The workspace that an act is judged in: where its client stands, or where it acts.
+//!
+//! Owns finding it, and the others that the act reaches into. What lies below the root of the one
+//! that was found first costs no further look.
 
 use std::path::{Component, Path, PathBuf};
 

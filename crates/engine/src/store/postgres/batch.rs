@@ -220,6 +220,7 @@ pub(super) fn record(row: &tokio_postgres::Row, at: usize) -> Result<Row, Odd> {
 }
 
 /// What comes after a write.
+#[derive(Clone, Copy)]
 pub(super) enum Then {
     GoOn,
     /// The transaction ends with it.

@@ -137,8 +137,8 @@ impl Place {
     }
 }
 
-/// Asks for the place of whoever may call `pg_control_system`, as everybody may unless somebody took
-/// it away.
+/// Asks for the place, by way of `pg_control_system`: everybody may call it unless somebody took
+/// that away.
 pub(super) const PLACE: &str = "SELECT (SELECT system_identifier FROM pg_control_system()), \
      (SELECT oid FROM pg_database WHERE datname = current_database()); ";
 pub(super) const PLACE_COLUMNS: usize = 2;
