@@ -128,13 +128,14 @@ fn serve(
     denying::answer_first(workspace);
     let credential = desk::hints(common).environment;
     let answer = judged(payload, workspace, is_here, credential.as_deref())?;
-    let mut others = whereabouts::others(payload, &workspace.place).into_iter();
-    others.try_fold(answer, |answer, mut other| {
+    let others = whereabouts::others(payload, &workspace.place).into_iter();
+    Ok(others.fold(answer, |answer, (root, other)| {
         // What proves a session here proves nothing there.
-        let there = judged(payload, &mut other, false, None);
+        let there = other.map_err(Problem::from);
+        let there = there.and_then(|mut there| judged(payload, &mut there, false, None));
         let there = there.unwrap_or_else(|problem| unanswered(payload, &problem));
-        Ok(answer.and(there.of_workspace(&other.place.root)))
-    })
+        answer.and(there.of_workspace(&root))
+    }))
 }
 
 /// The answer of one workspace.

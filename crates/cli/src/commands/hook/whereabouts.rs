@@ -37,18 +37,22 @@ fn open_elsewhere(payload: &Payload) -> Option<Workspace> {
     folders.find_map(|folder| desk::open(&folder).ok())
 }
 
-/// Workspaces other than this one that the act reaches into.
-pub(super) fn others(payload: &Payload, here: &Place) -> Vec<Workspace> {
-    let mut others: Vec<Workspace> = Vec::new();
+/// Workspaces other than this one that the act reaches into, by their roots, and what came of
+/// opening them.
+pub(super) fn others(
+    payload: &Payload,
+    here: &Place,
+) -> Vec<(PathBuf, Result<Workspace, Failure>)> {
+    let mut others = Vec::new();
     if sandbox::is_bound() {
         return others;
     }
+    let mut known = vec![here.store.clone()];
     for path in named(payload).into_iter().filter(|path| !is_below(path, &here.root)) {
-        let is_known = |place: &Place| {
-            place.store == here.store || others.iter().any(|other| other.place.store == place.store)
-        };
-        if Place::find(&path).is_ok_and(|place| !is_known(&place)) {
-            others.extend(desk::open(&path));
+        let Ok(Place { root, store, .. }) = Place::find(&path) else { continue };
+        if !known.contains(&store) {
+            known.push(store);
+            others.push((root, desk::open(&path)));
         }
     }
     others
