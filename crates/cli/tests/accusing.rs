@@ -328,6 +328,7 @@ fn a_subagent_that_was_interrupted_hides_nothing() {
 fn who_only_looks_at_a_file_is_not_accused_of_its_change() {
     let scratch = with_files(&["src/x.py", "b.txt"]);
     scratch.write("package.json", r#"{"scripts": {"test": "eslint src/ && jest src/x.py"}}"#);
+    scratch.write("show.sh", "#!/bin/sh\ncat src/x.py | grep -c before\n");
     let (ann, bob) = (Agent::new(&scratch, "ann"), Agent::new(&scratch, "bob"));
     let file = scratch.root().join("src/x.py");
     for line in [
@@ -342,6 +343,9 @@ fn who_only_looks_at_a_file_is_not_accused_of_its_change() {
         "git commit -m \"fix src/x.py\" -- b.txt",
         "python3 -c \"print(open('src/x.py').read())\"",
         "cat src/x.py && make -n",
+        "gcc -c src/x.py -o /dev/null",
+        "./show.sh",
+        "bash show.sh",
     ] {
         ann.tool("PostToolUse", "r", "Read", &json!({ "file_path": file }));
         assert_eq!(ann.edits(&file, &format!("before {line}\n")), None);

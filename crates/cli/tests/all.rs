@@ -31,6 +31,8 @@ mod distance;
 #[cfg(test)]
 mod doctor;
 #[cfg(test)]
+mod elsewhere;
+#[cfg(test)]
 mod evidence;
 #[cfg(test)]
 mod export;

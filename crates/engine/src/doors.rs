@@ -50,6 +50,7 @@ mod targets;
 pub(crate) mod texts;
 mod traces;
 pub mod turn;
+pub mod unjudged;
 mod whereabouts;
 
 pub use calls::UNNAMED;

@@ -19,7 +19,7 @@ use baton_core::trees;
 use baton_engine::doors::after::Ran;
 use baton_engine::doors::edit::{Judged, Target, edit};
 use baton_engine::doors::{
-    self, Admitted, Visitor, after, asking, callers, list, shell, stop, turn,
+    self, Admitted, Visitor, after, asking, callers, list, shell, stop, turn, unjudged,
 };
 use baton_engine::failure::Failure;
 use baton_engine::trees::{looking, making, removing};
@@ -328,7 +328,8 @@ impl Door<'_> {
         if self.payload.client.asks_its_user() {
             asking::edited(self.workspace, actor, &self.payload.cwd, targets)?;
         }
-        Ok(Answer::Silent)
+        let around = unjudged::edited(self.workspace, actor, &self.payload.cwd, targets)?;
+        Ok(context(&words::compared(&around)))
     }
 
     /// A person decides at a gate. Where none can be opened the answer is "no" all the same.

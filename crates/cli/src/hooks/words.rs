@@ -398,11 +398,17 @@ fn danger_sentence(stopped: &Stopped, on_target: Option<&str>) -> String {
             "{others} {work} in {tree}, and uncommitted edits would be gone. To undo your \
              own edits, restore your own files by name: git restore FILE."
         ),
-        Verb::SwitchTree => format!(
-            "{others} {work} in {tree}, and it would change under their hands. Work in a tree \
-             of your own (baton worktree new), bring this one up to date with baton sync --pull, \
-             or take the whole tree first: baton claim @git/tree --wait 10m."
-        ),
+        Verb::SwitchTree => {
+            let then = match stopped.unsaved.is_empty() && stopped.away.is_empty() {
+                true => ", or take the whole tree first: baton claim @git/tree --wait 10m.",
+                false => ", or wait until what is uncommitted there is committed.",
+            };
+            format!(
+                "{others} {work} in {tree}, and it would change under their hands. Work in a tree \
+                 of your own (baton worktree new), bring this one up to date with baton sync \
+                 --pull{then}"
+            )
+        }
         Verb::AddAll => format!(
             "it would take what {others} changed or staged along. Commit exactly your files: baton \
              commit -m \"…\" FILE…"

@@ -75,6 +75,8 @@ pub struct Compared {
     /// Changed files that this session did not touch, and whose edits they are: a build may have
     /// failed for them.
     pub in_the_middle: Vec<(String, String)>,
+    /// It is of an edit, and of no command.
+    pub by_edit: bool,
 }
 
 #[derive(Clone, Debug)]

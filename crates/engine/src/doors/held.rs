@@ -15,7 +15,7 @@ use baton_core::context::{Actor, Observed};
 use baton_core::id::{ClaimId, SessionId};
 use baton_core::pattern::{Kind, Pattern};
 use baton_core::resource::Resource;
-use baton_core::view::{Query, only};
+use baton_core::view::{Query, only, scan};
 use serde::{Deserialize, Serialize};
 
 use super::activity::{self, BACKGROUND_MS_MAX, STEP_MS, Who};
@@ -324,14 +324,7 @@ fn patterns(resources: &[Resource]) -> impl Iterator<Item = &Pattern> {
 fn standing(workspace: &mut Workspace) -> Result<(Vec<Claim>, Vec<Leftover>), Failure> {
     let tree = workspace.tree.clone();
     workspace.look(&Actor::default(), Observed::default(), |view, _| {
-        let all = Query::Scan {
-            index: claim::BY_RESOURCE,
-            from: String::new(),
-            until: "\u{10ffff}".to_owned(),
-            after: None,
-            limit: ROWS_MAX,
-        };
-        let mut rows = view.read(&[all])?.into_iter().flatten().collect::<Vec<_>>();
+        let mut rows = view.read(&[all_claims()])?.into_iter().flatten().collect::<Vec<_>>();
         rows.sort_by(|one, two| (one.kind, &one.key).cmp(&(two.kind, &two.key)));
         rows.dedup_by(|one, two| (one.kind, &one.key) == (two.kind, &two.key));
         let mut claims: Vec<Claim> = only(&rows)?;
@@ -340,6 +333,31 @@ fn standing(workspace: &mut Workspace) -> Result<(Vec<Claim>, Vec<Leftover>), Fa
         leftovers.retain(|left| left.tree == tree);
         Ok((claims, leftovers))
     })
+}
+
+/// The other trees in which others hold something.
+pub(super) fn trees_of_others(
+    workspace: &mut Workspace,
+    actor: &Actor,
+) -> Result<BTreeSet<String>, Failure> {
+    let tree = workspace.tree.clone();
+    workspace.look(&Actor::default(), Observed::default(), |view, _| {
+        let claims: Vec<Claim> = scan(view, all_claims())?;
+        let elsewhere = claims.into_iter().filter(|claim| {
+            claim.hold.tree != tree && Some(&claim.hold.holder.session) != actor.session.as_ref()
+        });
+        Ok(elsewhere.map(|claim| claim.hold.tree.0).collect())
+    })
+}
+
+fn all_claims() -> Query {
+    Query::Scan {
+        index: claim::BY_RESOURCE,
+        from: String::new(),
+        until: "\u{10ffff}".to_owned(),
+        after: None,
+        limit: ROWS_MAX,
+    }
 }
 
 /// Looks through folders for the files that a claim stands for.

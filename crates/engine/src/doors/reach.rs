@@ -292,7 +292,11 @@ impl Read {
         }
         let Ok(text) = std::fs::read_to_string(file) else { return false };
         let language = Language::of(file, &text);
-        self.texts.push(Text { file: file.to_owned(), text, language });
+        // A script that surely writes nothing names files only to look at them.
+        let is_quiet = |deeds: Deeds| deeds.harmless && deeds.writes.is_empty();
+        if !matches!(language, Language::Shell(_)) || !is_quiet(shell::read(&text)) {
+            self.texts.push(Text { file: file.to_owned(), text, language });
+        }
         true
     }
 

@@ -66,6 +66,8 @@ pub struct Stopped {
     pub danger: Danger,
     /// Others in the tree, who would lose by it.
     pub others: Vec<String>,
+    /// Those of them who have uncommitted work there.
+    pub unsaved: Vec<String>,
     /// Sessions that ended and may come back to uncommitted work there.
     pub away: Vec<String>,
     /// The root of the tree, where that is not the one the line starts in.
@@ -145,7 +147,7 @@ fn judge(
         cwd: cwd.to_owned(),
         root: workspace.place.root.clone(),
         others: match writes {
-            true => whereabouts::other_trees(&workspace.place, cwd, &deeds),
+            true => other_trees(workspace, actor, cwd, (line, &deeds), aims.compared)?,
             false => Vec::new(),
         },
         writes,
@@ -181,6 +183,32 @@ fn judge(
         Verdict::Allow | Verdict::Warn => look(workspace, actor, &begun, behind)?,
     }
     Ok(judged)
+}
+
+/// Roots of the other trees that a line is about; where it may write anywhere, also of those that it
+/// may get to and where others have something to lose.
+fn other_trees(
+    workspace: &mut Workspace,
+    actor: &Actor,
+    cwd: &Path,
+    (line, deeds): (&str, &Deeds),
+    anywhere: bool,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut others = whereabouts::other_trees(&workspace.place, cwd, deeds);
+    if !anywhere {
+        return Ok(others);
+    }
+    let mut reached = whereabouts::reached(&workspace.place, cwd, line, deeds);
+    reached.retain(|root| !others.contains(root));
+    if reached.is_empty() {
+        return Ok(others);
+    }
+    let held = held::trees_of_others(workspace, actor)?;
+    let known = workspace.place.trees().into_iter().filter(|(id, _)| held.contains(id));
+    let known: Vec<PathBuf> = known.filter_map(|(_, root)| root.canonicalize().ok()).collect();
+    reached.retain(|root| known.contains(root));
+    others.extend(reached);
+    Ok(others)
 }
 
 /// Folders of this tree that a line moves or takes away.
@@ -317,11 +345,16 @@ fn weigh(
                 // One stack for all working trees: whoever pops next gets it.
                 Verb::Stash => !risk.is_none() || others_anywhere(workspace, actor)?,
                 Verb::RemovesTree => !risk.is_none(),
-                _ => !risk.is_none() && !holds_tree(workspace, actor)?,
+                // Whoever has the whole tree may change it under the hands of those who have
+                // nothing to lose in it.
+                _ if risk.unsaved.is_empty() && risk.away.is_empty() => {
+                    !risk.is_none() && !holds_tree(workspace, actor)?
+                }
+                _ => true,
             }
         }
     };
-    let Risk { others, away, saved } = risk;
+    let Risk { others, unsaved, away, saved } = risk;
     for one in saved {
         if !judged.saved.contains(&one) {
             judged.saved.push(one);
@@ -329,7 +362,7 @@ fn weigh(
     }
     if stops {
         let tree = root.map(Path::to_path_buf);
-        judged.stopped.push(Stopped { danger, others, away, tree, taken });
+        judged.stopped.push(Stopped { danger, others, unsaved, away, tree, taken });
     }
     Ok(())
 }
@@ -346,7 +379,8 @@ fn holds_tree(workspace: &mut Workspace, actor: &Actor) -> Result<bool, Failure>
     let wanted = api::Claims { mine: true, path: None };
     let mine = listing::claims(workspace, actor, &root, &wanted)?;
     let tree = |claim: &listing::ListedClaim| {
-        claim.resources.iter().any(|resource| resource.to_string() == GIT_TREE)
+        let named = || claim.resources.iter().any(|resource| resource.to_string() == GIT_TREE);
+        claim.tree == workspace.tree.0 && named()
     };
     Ok(mine.claims.iter().any(tree))
 }

@@ -17,6 +17,7 @@ use baton_core::scene::Scene;
 use baton_core::sessions::{self, Session};
 use baton_core::shell::Place as Named;
 use baton_core::shell::danger::{Danger, Verb};
+use baton_core::tree::Tree;
 use baton_core::view::get;
 
 use super::whereabouts;
@@ -33,6 +34,8 @@ use crate::workspace::Workspace;
 pub(super) struct Risk {
     /// Sessions that work there, or whose uncommitted work is there.
     pub(super) others: Vec<String>,
+    /// Those of them whose uncommitted work is there.
+    pub(super) unsaved: Vec<String>,
     /// Sessions that ended and may come back to what they hold there.
     pub(super) away: Vec<String>,
     /// Uncommitted work that is safe now.
@@ -111,6 +114,28 @@ fn sessions_here(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>
     Ok(here.map(|seat| seat.name).collect())
 }
 
+/// Whoever has this tree as its own and lives, wherever it sits: what is committed there and nowhere
+/// else is its work too.
+fn keeper(workspace: &mut Workspace, actor: &Actor) -> Result<Option<String>, Failure> {
+    let resource = Tree::resource(&workspace.tree);
+    let machine = workspace.machine.clone();
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        for claim in Scene::read(view, &[resource], context)?.claims {
+            let holder = &claim.hold.holder;
+            if Some(&holder.session) == actor.session.as_ref() {
+                continue;
+            }
+            let session = get::<Session>(view, holder.session.as_str())?;
+            let lives =
+                |one: &Session| SeatState::of(one, &machine, context.now) == SeatState::Live;
+            if session.as_ref().is_some_and(lives) {
+                return Ok(Some(name_of(holder)));
+            }
+        }
+        Ok(None)
+    })
+}
+
 /// Does another subagent of the actor's session have it?
 fn is_of_own_subagent(actor: &Actor, holder: &Holder) -> bool {
     actor.session.as_ref() == Some(&holder.session)
@@ -138,6 +163,9 @@ pub(super) fn look(
     elsewhere: bool,
 ) -> Result<Risk, Failure> {
     let mut risk = Risk { others: sessions_here(workspace, actor)?, ..Risk::default() };
+    if elsewhere {
+        risk.others.extend(keeper(workspace, actor)?);
+    }
     if workspace.place.git.is_none() {
         return Ok(risk);
     }
@@ -155,10 +183,13 @@ pub(super) fn look(
                 }
             }
             None if one.ended => risk.away.push(name_of(holder)),
-            None => risk.others.push(name_of(holder)),
+            None => {
+                risk.others.push(name_of(holder));
+                risk.unsaved.push(name_of(holder));
+            }
         }
     }
-    for names in [&mut risk.others, &mut risk.away] {
+    for names in [&mut risk.others, &mut risk.unsaved, &mut risk.away] {
         names.sort_unstable();
         names.dedup();
     }

@@ -120,8 +120,9 @@ impl From<'_> {
         let word = target.word();
         match named(self.place, self.cwd, std::slice::from_ref(&word)) {
             Err(Failure::Path(identity::Error::Outside { .. })) => {
-                // The pattern may reach into the workspace from above it.
-                aims.compared |= target.pattern && self.is_above(&write.place);
+                // It may reach into the workspace, or into another tree of it, from above.
+                let wide = target.pattern || write.below;
+                aims.compared |= wide && self.leads_to_a_tree(&write.place);
             }
             Err(Failure::Path(identity::Error::GitDir { .. })) => {
                 if !self.is_of_another_repository(&target.path) {
@@ -161,9 +162,11 @@ impl From<'_> {
         }
     }
 
-    fn is_above(&self, pattern: &shell::Place) -> bool {
-        let folder = self.path(&pattern.parted().0).and_then(|folder| folder.canonicalize().ok());
-        folder.is_some_and(|folder| self.place.root.starts_with(folder))
+    fn leads_to_a_tree(&self, place: &shell::Place) -> bool {
+        let folder = self.path(&place.parted().0).and_then(|folder| folder.canonicalize().ok());
+        let Some(folder) = folder else { return false };
+        let mut roots = self.place.tree_roots().into_iter();
+        roots.any(|root| root.starts_with(&folder) || folder.starts_with(&root))
     }
 
     /// A `.git` that is a folder of its own within the tree, as in what was cloned to be kept: it

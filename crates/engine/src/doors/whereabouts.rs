@@ -3,7 +3,7 @@
 //! Owns the step from a place in a line to a path and a tree. What cannot be told is taken for the
 //! tree the line starts in: rather one danger too many is seen there than one too few.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use baton_core::pattern::Pattern;
 use baton_core::shell::danger::{Danger, Verb};
@@ -92,6 +92,57 @@ pub(super) fn other_trees(place: &Place, cwd: &Path, deeds: &Deeds) -> Vec<PathB
         roots.extend(others);
     }
     roots
+}
+
+/// Roots of the other trees that a line of which nobody knows what it writes may get to: by a way
+/// that leads there in its words or in the scripts it runs, or by asking git for all of them.
+pub(super) fn reached(place: &Place, cwd: &Path, line: &str, deeds: &Deeds) -> Vec<PathBuf> {
+    let mut roots = place.tree_roots();
+    roots.retain(|root| *root != place.root && root.is_dir());
+    if roots.is_empty() {
+        return roots;
+    }
+    let scripts = deeds.commands.iter().flat_map(Command::words).filter_map(|word| {
+        let file = cwd.join(&word);
+        let small = |found: std::fs::Metadata| found.is_file() && found.len() <= SCRIPT_BYTES_MAX;
+        let is_read = word.contains(['/', '.']) && std::fs::metadata(&file).is_ok_and(small);
+        is_read.then(|| std::fs::read_to_string(&file).ok())?
+    });
+    let texts: Vec<String> = scripts.take(SCRIPTS_MAX).chain([line.to_owned()]).collect();
+    let ways: Vec<PathBuf> = texts.iter().flat_map(|text| ways(cwd, text)).collect();
+    let asks_git = texts.iter().any(|text| text.contains("worktree"));
+    let leads = |root: &PathBuf| ways.iter().any(|way| root.starts_with(way));
+    roots.retain(|root| asks_git || leads(root) || ways.iter().any(|way| way.starts_with(root)));
+    roots
+}
+
+/// Scripts that are read for one line, and their size.
+const SCRIPTS_MAX: usize = 4;
+const SCRIPT_BYTES_MAX: u64 = 64 * 1024;
+
+/// The folders that words lead to, up to where a pattern or a variable begins.
+fn ways(cwd: &Path, text: &str) -> Vec<PathBuf> {
+    let is_part = |letter: char| letter.is_alphanumeric() || "/._-~+@%*?[]{}$".contains(letter);
+    let words = text.split(|letter| !is_part(letter)).filter(|word| {
+        word.contains('/') || matches!(*word, "." | "..") || word.contains(['*', '?'])
+    });
+    let mut ways: Vec<PathBuf> = words
+        .map(|word| {
+            let plain = word.find(['*', '?', '[', '{', '$', '~']).map_or(word, |at| &word[..at]);
+            let mut way = PathBuf::new();
+            for part in cwd.join(plain).components() {
+                match part {
+                    Component::ParentDir => drop(way.pop()),
+                    Component::CurDir => {}
+                    other => way.push(other),
+                }
+            }
+            way
+        })
+        .collect();
+    ways.sort_unstable();
+    ways.dedup();
+    ways
 }
 
 /// Working trees, and git's own folder, that go with what the line removes or moves away.

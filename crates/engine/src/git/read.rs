@@ -219,7 +219,15 @@ impl Git {
         // A name that begins with a colon would be an order to git.
         let input: String = paths.iter().map(|path| format!("./{path}\0")).collect();
         let call = self.call("check-ignore").options(&["-z", "--stdin"]).input(input.into_bytes());
-        let answer = call.answer(&[1])?;
+        let answer = match call.answer(&[1]) {
+            // Git gives up on all of them where one lies in a submodule, of which it knows nothing.
+            Err(Error::Failed { .. }) if paths.len() > 1 => {
+                let each = paths.iter().map(|path| self.would_ignore(std::slice::from_ref(path)));
+                return Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect());
+            }
+            Err(Error::Failed { .. }) => return Ok(Vec::new()),
+            answer => answer?,
+        };
         let names = names(&answer.output)?;
         Ok(names.iter().map(|name| name.trim_start_matches("./").to_owned()).collect())
     }

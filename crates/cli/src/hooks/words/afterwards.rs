@@ -119,12 +119,13 @@ fn overstepped_sentence(finding: &Finding) -> String {
 /// What a command did to the work of others. Nothing is to be put back by hand: that would be one
 /// more edit of what another holds.
 fn taken_from_others(compared: &Compared) -> String {
+    let act = if compared.by_edit { "edit" } else { "command" };
     let mut text = String::new();
     for one in compared.breached.iter().take(FINDINGS_MAX) {
         let path = one.held.resource.to_string();
         let (what, held) = (shown(&path), held_sentence(&one.held));
         let _ = match one.unsure {
-            false => write!(text, "Baton: your command changed {what}, and {held}. Leave"),
+            false => write!(text, "Baton: your {act} changed {what}, and {held}. Leave"),
             true => write!(
                 text,
                 "Baton: {what} changed while a command of yours ran, and {held}; whose change it \

@@ -16,7 +16,7 @@ const REWRITERS: &[&str] = &["black", "isort", "yapf", "rustfmt", "goimports"];
 /// What others are told to do so, as the first word behind their name.
 const REWRITES: &[&str] = &["fmt", "format", "fix"];
 /// Options with which a program rewrites what it is given, or what it finds.
-const WRITES: &[&str] = &["--fix", "--write", "--in-place"];
+const WRITES: &[&str] = &["--autofix", "--fix", "--write", "--in-place"];
 /// The same, where it is given files.
 const WRITES_GIVEN: &[&str] = &[
     "-i",
@@ -37,16 +37,23 @@ const WRITES_GIVEN: &[&str] = &[
 ];
 /// With these nothing is written at all.
 const ASKS: &[&str] = &["--check", "--diff", "--dry-run"];
-/// Checkers and test runners: they look at what they are given.
+/// Checkers, test runners, compilers and counters: they look at what they are given.
 const CHECKERS: &[&str] = &[
     "ava",
     "bandit",
     "basedpyright",
+    "cc",
+    "clang",
+    "clang++",
+    "cloc",
     "compileall",
+    "ctags",
     "ctest",
     "doctest",
     "eslint",
     "flake8",
+    "g++",
+    "gcc",
     "golangci-lint",
     "hadolint",
     "htmlhint",
@@ -72,11 +79,15 @@ const CHECKERS: &[&str] = &[
     "pytest",
     "rspec",
     "rubocop",
+    "rustc",
+    "scc",
+    "semgrep",
     "shellcheck",
     "standard",
     "staticcheck",
     "stylelint",
     "tabnanny",
+    "tokei",
     "tox",
     "trace",
     "tsc",
