@@ -316,10 +316,11 @@ impl Window {
                 Because::Unjudged | Because::GitDir => {}
                 _ if others_ran => {}
                 _ if one.clean => sorted.lost.push(one.path.clone()),
-                // Nobody is accused of what may have been written just before, or by a person.
+                // Nobody is accused of what may have been written just before, or by a person; but
+                // the clock of files lags behind by a tick, and a script may be quick.
                 _ if finding.verdict >= Verdict::Ask => {
                     let file = root.join(&one.path);
-                    let since = self.before.since + STEP_MS;
+                    let since = self.before.since + STEP_MS / 2;
                     if written_since(&file, since) == Some(true) && is_its_own(&one.path) {
                         sorted.kept.push(resource);
                     }
