@@ -14,6 +14,8 @@ use baton_core::time::{Moment, Span};
 
 /// Longest piece of agents' text shown in one line.
 const TEXT_CHARACTERS_MAX: usize = 300;
+/// Where a tree is that cannot be seen from here.
+pub(crate) const NOT_OF_THIS_CLONE: &str = "on another machine or in another clone";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {

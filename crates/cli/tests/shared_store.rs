@@ -3,6 +3,7 @@
 use baton_testing::cluster;
 
 use crate::harness::{Said, Scratch};
+use crate::start;
 
 /// A fresh database, or nothing where there is no PostgreSQL.
 pub(crate) fn address() -> Option<String> {
@@ -245,4 +246,88 @@ fn doctor_tells_a_store_that_cannot_be_written() {
     let line = said.out.lines().find(|line| line.contains("  store  ")).unwrap();
     assert!(line.starts_with("problem") && line.contains("cannot be written"), "{said:?}");
     assert!(said.out.contains("next: grant your role SELECT, INSERT"), "{said:?}");
+}
+
+/// Two clones of one workspace, each with its own machine's view of the trees.
+fn two_clones(address: &str) -> (Scratch, Scratch) {
+    let origin = Scratch::repository();
+    let one = clone_of(&origin).on_store(address);
+    let two = clone_of(&origin).on_store(address);
+    let id = one.baton(&["init", "--yes", "--json"]).ok().json()["workspace"].clone();
+    two.baton(&["init", "--yes", "--join", id.as_str().unwrap()]).ok();
+    (one, two)
+}
+
+/// Ann has t1 in her clone, with a claim.
+fn has_a_task(one: &Scratch) -> String {
+    let ann = one.session("ann");
+    one.acts(&ann, &["task", "add", "Parse it", "--paths", "src/a.rs"]).ok();
+    one.acts(&ann, &["task", "take", "t1", "--claim"]).ok();
+    ann
+}
+
+fn offers(one: &Scratch, ann: &str) {
+    let said = ["--state", "half", "--remaining", "the rest", "--decision", "one pass: small"];
+    let next = ["--next", "write the lexer tests in src/a.rs"];
+    one.acts(ann, &[&["handoff", "offer", "t1"][..], &said, &next].concat()).ok();
+}
+
+fn accepts(two: &Scratch) -> Said {
+    start::client(two, "codex", "pwd; touch $OUT");
+    let words = ["handoff", "accept", "t1-h1", "--start", "codex"];
+    start::command(two, &words).output().unwrap().into()
+}
+
+#[test]
+fn s15_a_client_is_not_started_where_the_offered_work_is_not() {
+    let Some(address) = address() else { return };
+    let (one, two) = two_clones(&address);
+    let ann = has_a_task(&one);
+    one.write("src/a.rs", "fn half() {}\n");
+    offers(&one, &ann);
+    let said = accepts(&two).refused(1);
+    assert!(said.err.contains("the work on t1 \"Parse it\" of ann is in tree "), "{said:?}");
+    assert!(said.err.contains("in no commit: src/a.rs"), "{said:?}");
+    assert!(said.err.contains("nothing was accepted"), "{said:?}");
+    let next = "next: there, in that clone: baton handoff accept t1-h1 --start codex";
+    assert!(said.err.contains(next), "{said:?}");
+    assert!(!two.path("out").exists(), "the client did not run");
+    let task = two.baton(&["task", "show", "t1", "--json"]).ok().json();
+    assert_eq!(task["owner"]["name"], "ann", "{task}");
+    let claims = two.baton(&["claims", "--json"]).ok().json();
+    assert_eq!(claims["claims"][0]["holder"]["name"], "ann", "{claims}");
+    let seats = two.baton(&["session", "list", "--json"]).ok().json();
+    assert_eq!(seats["sessions"].as_array().unwrap().len(), 1, "ann alone: {seats}");
+
+    // Who accepts it all the same is told where the work is, then and when it begins anew.
+    let bob = two.session("bob");
+    let far = "on another machine or in another clone";
+    let said = two.acts(&bob, &["handoff", "accept", "t1-h1"]).ok();
+    assert!(said.out.contains("go there: the work is in tree ") && said.out.contains(far));
+    let primer = two.acts(&bob, &["prime"]).ok();
+    assert!(primer.out.contains("its work is not here: it is in tree "), "{primer:?}");
+    let one_more = one.acts(&ann, &["prime"]).ok();
+    assert!(!one_more.out.contains("not here"), "{one_more:?}");
+}
+
+#[test]
+fn s15_work_that_is_committed_and_here_says_how_it_is_gone_on_with() {
+    let Some(address) = address() else { return };
+    let (one, two) = two_clones(&address);
+    let ann = has_a_task(&one);
+    one.write("src/a.rs", "fn all() {}\n");
+    one.git(&["add", "src/a.rs"]);
+    one.git(&["-c", "core.hooksPath=/dev/null", "commit", "-qm", "all of it"]);
+    offers(&one, &ann);
+    let head = one.git(&["rev-parse", "HEAD"]);
+    let said = accepts(&two).refused(1);
+    assert!(said.err.contains("next: there, in that clone: "), "not here yet: {said:?}");
+    two.git(&["fetch", "-q", one.root().to_str().unwrap(), "HEAD"]);
+    let said = accepts(&two).refused(1);
+    let new = format!("baton worktree new t1 --base {}", &head[..12]);
+    assert!(said.err.contains(&new) && !said.err.contains("in no commit"), "{said:?}");
+    // The words can be followed.
+    let bob = two.session("bob");
+    two.acts(&bob, &["worktree", "new", "t1", "--base", &head[..12]]).ok();
+    two.acts(&bob, &["handoff", "accept", "t1-h1"]).ok();
 }

@@ -291,6 +291,54 @@ fn a_client_that_is_started_again_with_its_task_has_it() {
     assert!(other.out.contains("task .") && !other.err.contains("with t1"), "{other:?}");
 }
 
+/// The agent's own tree is not the only one that its hooks let it write to.
+#[test]
+fn what_it_left_in_another_tree_waits_and_is_told_too() {
+    Scratch::on_each_store("", |scratch| {
+        scratch.write("base.txt", "base\n");
+        scratch.write("clean.txt", "clean\n");
+        scratch.git(&["add", "base.txt", "clean.txt"]);
+        scratch.git(&["-c", "core.hooksPath=/dev/null", "commit", "-qm", "base"]);
+        let main = scratch.root().canonicalize().unwrap().display().to_string();
+        let say = r#"
+say() {
+  printf '{"session_id":"c-1","cwd":"%s","hook_event_name":"%s","source":"startup",' "$PWD" "$1"
+  printf '"tool_name":"Write","tool_input":{"file_path":"%s","content":"x"}}' "$2"
+}
+say SessionStart | baton hook claude > /dev/null
+say PreToolUse $MAIN/base.txt | baton hook claude
+say PreToolUse $MAIN/clean.txt | baton hook claude
+echo more >> $MAIN/base.txt
+say Stop | baton hook claude > $OUT
+say Stop | baton hook claude > $OUT.again"#;
+        client(scratch, "claude", &format!("MAIN={main}\n{say}"));
+        let said = start(scratch, &["claude", "--tree", "new", "--json"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let told = std::fs::read_to_string(scratch.path("out")).unwrap();
+        assert!(
+            told.contains(&format!("base.txt in {main} is changed and in no commit")),
+            "{told}"
+        );
+        assert!(told.contains(&format!("baton -C {main} commit")), "{told}");
+        assert!(!told.contains("clean.txt"), "{told}");
+        let again = std::fs::read_to_string(scratch.path("out.again")).unwrap();
+        assert!(!again.contains("base.txt"), "once: {again}");
+        let left = format!("left: base.txt in {main}, changed and in no commit");
+        assert!(said.err.contains(&left), "{said:?}");
+        assert!(said.err.contains("what is left waits until"), "{said:?}");
+        assert!(said.err.contains(&format!("git -C {main} status")), "{said:?}");
+        let document = said.out.lines().last().unwrap();
+        let document: Value = serde_json::from_str(document).unwrap();
+        assert_eq!(document["elsewhere"][0]["dirty"][0], "base.txt", "{document}");
+        let released = document["released"].to_string();
+        assert!(released.contains("clean.txt") && !released.contains("base.txt"), "{document}");
+        let bob = scratch.session("bob");
+        scratch.acts(&bob, &["claim", "clean.txt"]).ok();
+        let held = scratch.acts(&bob, &["claim", "base.txt"]).refused(1);
+        assert!(held.err.contains(document["name"].as_str().unwrap()), "{held:?}");
+    });
+}
+
 #[test]
 fn a_role_is_held_by_the_kernel_and_the_client_keeps_its_own_folder() {
     let scratch = Scratch::workspace();

@@ -31,6 +31,7 @@ pub mod accepting;
 pub mod checkpoint;
 pub mod complete;
 pub mod offering;
+pub mod reaching;
 pub mod refused;
 
 /// How long an offer stands when nothing else is said.

@@ -4,7 +4,7 @@
 //! settled before anybody looks at offers, and artifacts are found. The rules decide in one
 //! transaction each.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use baton_core::claim::Holder;
 use baton_core::context::{Actor, Observed};
@@ -13,9 +13,10 @@ use baton_core::handoffs::accepting::{self, Accept, Accepted, Answered, Decline}
 use baton_core::handoffs::checkpoint::{self, Saved};
 use baton_core::handoffs::complete::{Decided, Paper};
 use baton_core::handoffs::offering::{self, Offered, Request};
+use baton_core::handoffs::reaching::{self, Stranger};
 use baton_core::handoffs::refused::Refused;
 use baton_core::handoffs::{self, stands};
-use baton_core::id::{HandoffId, TaskId, TreeId};
+use baton_core::id::{HandoffId, TaskId};
 use baton_core::refusal::Refusal;
 use baton_core::task::dossier::{Checkpoint, Dossier, Feedback};
 use baton_core::task::{self, State, Task};
@@ -168,8 +169,8 @@ pub fn accept(
 ) -> Result<Received, Failure> {
     settle(workspace)?;
     let request = Accept { handoff: wanted.handoff.clone(), also: wanted.also };
-    let tree = tree_of(workspace, &wanted.handoff)?;
-    let head = tree.and_then(|tree| work::head_of(workspace, &tree));
+    let handoff = found(workspace, &wanted.handoff)?;
+    let head = handoff.and_then(|handoff| work::head_of(workspace, &handoff.known.tree));
     let observed = Observed { head, ..Observed::default() };
     let retry = operation.map(|operation| Retry::of(operation, "handoff accept", wanted));
     let accepted: Accepted = workspace.decide_once(
@@ -187,10 +188,30 @@ pub fn accept(
     })
 }
 
-pub(crate) fn tree_of(workspace: &mut Workspace, text: &str) -> Result<Option<TreeId>, Failure> {
-    workspace.look(&Actor::default(), Observed::default(), |view, _| {
-        Ok(handoffs::find(view, text).ok().map(|handoff| handoff.known.tree))
-    })
+/// The folder of the work, for a client that is to go on with it there. Refused where that cannot
+/// be reached from here; of an offer that is none, the caller's own.
+pub(crate) fn folder_of(
+    workspace: &mut Workspace,
+    text: &str,
+    client: &str,
+) -> Result<PathBuf, Failure> {
+    let Some(handoff) = found(workspace, text)? else { return Ok(workspace.place.root.clone()) };
+    if let Some(root) = tree_root(workspace, &handoff.known.tree) {
+        return Ok(root);
+    }
+    let all = reaching::all_committed(&handoff.known);
+    let commit = all.and_then(|all| commit(workspace, all));
+    let host = workspace.machine.host.clone();
+    let stranger = Stranger { host: &host, client, commit };
+    workspace.look(&Actor::default(), Observed::default(), |view, context| {
+        reaching::refuse_from_afar(view, &handoff, &stranger, context)
+    })?;
+    Ok(workspace.place.root.clone())
+}
+
+fn found(workspace: &mut Workspace, text: &str) -> Result<Option<Handoff>, Failure> {
+    workspace
+        .look(&Actor::default(), Observed::default(), |view, _| Ok(handoffs::find(view, text).ok()))
 }
 
 /// Will not have what is offered.

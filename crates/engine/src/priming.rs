@@ -6,6 +6,7 @@
 
 use baton_core::context::Actor;
 use baton_core::handoff::Handoff;
+use baton_core::id::TreeId;
 use baton_core::notes::Note;
 use baton_core::notices::Notice;
 use baton_core::roles::Tool;
@@ -23,6 +24,7 @@ use crate::notes;
 use crate::policy;
 use crate::rules::{self, InForce};
 use crate::sessions::{self, Seat, SeatState};
+use crate::sighting::files::tree_root;
 use crate::tasking::showing::{self, ListedTask};
 use crate::workspace::Workspace;
 
@@ -64,10 +66,22 @@ pub struct Primer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
     pub task: ListedTask,
+    /// Where the work is, if not in the tree around.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Elsewhere>,
     /// How it came here, oldest first.
     pub handoffs: Vec<Handoff>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Checkpoint>,
+}
+
+/// A tree that is not the one around.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Elsewhere {
+    pub tree: TreeId,
+    /// Its folder, when it is a tree of this clone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 pub fn primer(workspace: &mut Workspace, actor: &Actor) -> Result<Primer, Failure> {
@@ -141,7 +155,12 @@ fn work(workspace: &mut Workspace, actor: &Actor, me: &Seat) -> Result<Vec<Work>
     for task in own {
         let shown = showing::show(workspace, task.task.as_str())?;
         let checkpoint = shown.checkpoints.last().cloned();
-        work.push(Work { task, handoffs: shown.handoffs, checkpoint });
+        let tree = task.owner.as_ref().map(|owner| owner.tree.clone());
+        let elsewhere = tree.filter(|tree| *tree != workspace.tree).map(|tree| {
+            let path = tree_root(workspace, &tree).map(|root| root.display().to_string());
+            Elsewhere { tree, path }
+        });
+        work.push(Work { task, elsewhere, handoffs: shown.handoffs, checkpoint });
     }
     Ok(work)
 }

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::{self, handoffs};
-use crate::doors::stop;
+use crate::doors::stop::{self, LeftThere};
 use crate::failure::Failure;
 use crate::handing::{self, Received};
 use crate::place::Place;
@@ -104,6 +104,9 @@ pub struct Leftovers {
     pub released: Vec<Resource>,
     /// Held, changed and in no commit.
     pub dirty: Vec<Resource>,
+    /// The same, in other trees of this machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<LeftThere>,
     /// Changed in the tree that was made for it, held by nobody and in no commit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unclaimed: Vec<Resource>,
@@ -239,9 +242,7 @@ pub fn begin_with_handoff(
     accept: &handoffs::Accept,
     wish: &Wish<'_>,
 ) -> Result<Begun, Failure> {
-    let tree = handing::tree_of(&mut workspace, &accept.handoff)?;
-    let folder = tree.and_then(|tree| tree_root(&workspace, &tree));
-    let folder = folder.unwrap_or_else(|| workspace.place.root.clone());
+    let folder = handing::folder_of(&mut workspace, &accept.handoff, wish.client.name)?;
     let mut there = open(&folder)?;
     let (credentials, actor) = session(&mut there, wish)?;
     match handing::accept(&mut there, &actor, accept, None) {
@@ -423,12 +424,16 @@ pub fn finish(begun: &mut Begun, exit_code: u8) -> Result<Leftovers, Failure> {
     }
     let found = stop::look(workspace, actor)?;
     (left.dirty, left.tasks) = (found.dirty, found.tasks);
+    // What others may add to as well waits in no tree.
+    let alone = |there: LeftThere| LeftThere { shared: Vec::new(), ..there };
+    left.elsewhere = found.elsewhere.into_iter().map(alone).collect();
+    left.elsewhere.retain(|there| !there.dirty.is_empty());
     if left.tree.is_some() {
         left.unclaimed = stop::changed(workspace, &[String::new()])?;
         left.unclaimed.retain(|path| !(left.dirty.contains(path) || came_with.contains(path)));
     }
     left.released = release_clean(workspace, actor, &left)?;
-    let waits = !(left.dirty.is_empty() && left.tasks.is_empty());
+    let waits = !(left.dirty.is_empty() && left.elsewhere.is_empty() && left.tasks.is_empty());
     let wanted = api::SessionEnd { grace: waits.then_some(GRACE), ..api::SessionEnd::default() };
     let ended = sessions::end(workspace, actor, &wanted, None)?;
     left.waits_until = ended.grace_until;
@@ -447,7 +452,9 @@ fn release_clean(
     let mine: Vec<Claim> = workspace.look(actor, Observed::default(), |view, _| {
         Ok(scan(view, claim::of_session(&session, CLAIMS_MAX))?)
     })?;
-    let dirty = &left.dirty;
+    // The same path may be held in two trees, and whoever lets go of it does so in both.
+    let there = left.elsewhere.iter().flat_map(|there| &there.dirty);
+    let dirty: Vec<&Resource> = left.dirty.iter().chain(there).collect();
     let kept = |resource: &Resource| match resource {
         Resource::Path(pattern) if pattern.kind() == Kind::Glob => !dirty.is_empty(),
         resource => dirty.iter().any(|dirty| resource.overlaps(dirty)),

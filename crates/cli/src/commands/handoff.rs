@@ -213,7 +213,8 @@ fn received_words(received: &Received, colour: bool) -> String {
     }
     if received.elsewhere {
         let place = received.tree_path.as_deref().map(shown);
-        let place = place.unwrap_or_else(|| format!("tree {}, on another machine", got.tree));
+        let far = || format!("tree {}, {}", got.tree, render::NOT_OF_THIS_CLONE);
+        let place = place.unwrap_or_else(far);
         let _ =
             writeln!(text, "{}: the work is in {place}", paint("go there", Paint::Yellow, colour));
     }

@@ -11,7 +11,7 @@ use baton_core::handoff::Handoff;
 use baton_core::resource::Resource;
 use baton_core::rules::{FILE, Rule};
 use baton_engine::escape::for_models;
-use baton_engine::priming::{self, Primer, Work};
+use baton_engine::priming::{self, Elsewhere, Primer, Work};
 use baton_engine::rules::InForce;
 use baton_engine::sessions::SeatState;
 
@@ -191,6 +191,11 @@ fn work_lines(work: &Work) -> Vec<String> {
         task.max_attempts,
         task.task
     )];
+    if let Some(Elsewhere { tree, path }) = &work.elsewhere {
+        let path = path.as_deref().map(short);
+        let place = path.unwrap_or_else(|| format!("tree {tree}, {}", render::NOT_OF_THIS_CLONE));
+        lines.push(format!("its work is not here: it is in {place}"));
+    }
     if let Some(next) = &task.next_action {
         lines.push(format!("next step, as written down: \"{}\"", short(next)));
     }

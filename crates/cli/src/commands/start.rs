@@ -335,12 +335,17 @@ fn left_words(left: &Leftovers, elsewhere: Option<&str>, colour: bool) -> String
             let _ = writeln!(text, "  left: {what}, changed and in no commit{how}");
         }
     }
+    for there in &left.elsewhere {
+        let (what, place) = (render::resources(&there.dirty), shown(&there.path));
+        let _ = writeln!(text, "  left: {what} in {place}, changed and in no commit");
+    }
     if !(left.dirty.is_empty() && left.unclaimed.is_empty()) {
         next.push(match left.tree.as_deref().or(elsewhere) {
             Some(tree) => format!("git -C {} status", word(tree)),
             None => "git status".to_owned(),
         });
     }
+    next.extend(left.elsewhere.iter().map(|there| format!("git -C {} status", word(&there.path))));
     for task in &left.tasks {
         let _ = writeln!(text, "  left: {} \"{}\", not finished", task.task, shown(&task.title));
         next.push(format!("baton task show {}", task.task));

@@ -15,12 +15,13 @@ use baton_engine::checking::NotClaimable;
 use baton_engine::doors::edit::Judged;
 use baton_engine::doors::reads::Stale;
 use baton_engine::doors::shell::{self, Saved, Stopped};
-use baton_engine::doors::stop::Left;
 use baton_engine::doors::turn::Turn;
 
 mod afterwards;
+mod leaving;
 
 pub(crate) use afterwards::compared;
+pub(crate) use leaving::left;
 
 use super::Client;
 use crate::commands::sync::touch_words;
@@ -484,42 +485,6 @@ fn target_sentence(branch: &str) -> String {
          your own, and `baton land` lands it when its checks have passed.",
         shown(branch)
     )
-}
-
-/// What an agent would leave if it stopped now.
-pub(crate) fn left(left: &Left) -> String {
-    let mut text = String::from("Baton: before you stop, once:\n");
-    for (paths, alone) in [(&left.dirty, true), (&left.shared, false)] {
-        let (is, them, stay) = match paths.len() {
-            0 => continue,
-            1 => ("is", "it", "it stays"),
-            _ => ("are", "them", "they stay"),
-        };
-        let kept = match alone {
-            true => format!(", and nobody else can edit {them}"),
-            false => String::new(),
-        };
-        let _ = writeln!(
-            text,
-            "- {} {is} changed and in no commit{kept}: baton commit -m \"…\", or say why {stay} \
-             so.",
-            render::resources(paths)
-        );
-    }
-    for task in &left.tasks {
-        let id = &task.task;
-        let _ = writeln!(
-            text,
-            "- {id} {} is yours and not finished: baton task done {id}, hand it over (baton \
-             handoff offer {id}) or park it (baton task park {id}), and say what is not done.",
-            quoted(&task.title)
-        );
-    }
-    for check in &left.checks {
-        let _ =
-            writeln!(text, "- the check {0} has not passed: baton task check {0}.", word(check));
-    }
-    text.trim_end().to_owned()
 }
 
 /// An edit of which nobody can tell what it changes.

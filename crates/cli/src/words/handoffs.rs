@@ -4,14 +4,19 @@
 //! names every option that is needed.
 
 use baton_core::handoff::To;
-use baton_core::handoffs::refused::{Missing, Refused};
+use baton_core::handoffs::refused::{Missing, OutOfReach, Refused};
 use baton_core::tasks::refused::Brief;
 use serde_json::{Value, json};
 
 use crate::commands::handoff::{ended_words, to_words};
 use crate::render::{self, resources, shown};
+use crate::words::word;
 
 type Words = (String, String, Value);
+
+/// So many files are named, and so much of a commit.
+const FILES_SHOWN: usize = 5;
+const COMMIT_SHOWN: usize = 12;
 
 pub(super) fn of(refused: &Refused) -> Words {
     match refused {
@@ -76,12 +81,53 @@ pub(super) fn of(refused: &Refused) -> Words {
             format!("baton task show {with}, and finish or park one of the two first"),
             json!({ "task": task, "with": with, "resources": held }),
         ),
+        Refused::OutOfReach(far) => out_of_reach(far),
         Refused::NoTask => (
             "no task of this session is active".to_owned(),
             "baton task take".to_owned(),
             json!({}),
         ),
     }
+}
+
+/// Who has it, where it is, and what to say there, or how the work comes here.
+fn out_of_reach(far: &OutOfReach) -> Words {
+    let OutOfReach { handoff, task, tree, client, .. } = far;
+    let folder = far.path.as_deref().map(|path| format!(" ({})", shown(path)));
+    let folder = folder.unwrap_or_default();
+    let machine = match (&far.host, far.this_machine) {
+        (_, true) => "in another clone on this machine".to_owned(),
+        (Some(host), false) => format!("on the machine {}", shown(host)),
+        (None, false) => render::NOT_OF_THIS_CLONE.to_owned(),
+    };
+    let open = match far.uncommitted.as_slice() {
+        [] => String::new(),
+        some => {
+            let names: Vec<String> =
+                some.iter().take(FILES_SHOWN).map(|path| shown(path)).collect();
+            let more = if some.len() > FILES_SHOWN { ", …" } else { "" };
+            format!("; in no commit: {}{more}", names.join(", "))
+        }
+    };
+    let message = format!(
+        "the work on {} of {} is in tree {tree}{folder}, {machine}, and {client} would not find it \
+         here{open}; nothing was accepted",
+        named(task),
+        shown(&far.from)
+    );
+    let accept = format!("baton handoff accept {handoff} --start {client}");
+    let next = match (&far.commit, &far.path) {
+        (Some(commit), _) => format!(
+            "the work is committed, and in this clone: baton worktree new {} --base {}, cd there, \
+             baton start {client} --tree here, and in it baton handoff accept {handoff}",
+            task.task,
+            shown(&commit.chars().take(COMMIT_SHOWN).collect::<String>())
+        ),
+        (None, Some(path)) if far.this_machine => format!("cd {}, then {accept}", word(path)),
+        (None, Some(path)) => format!("there: cd {}, then {accept}", word(path)),
+        (None, None) => format!("there, in that clone: {accept}"),
+    };
+    (message, next, json!({ "out_of_reach": far }))
 }
 
 fn until_words(until: baton_core::time::Moment) -> String {

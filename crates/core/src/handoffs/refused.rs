@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::handoff::{End, To};
-use crate::id::{HandoffId, TaskId};
+use crate::id::{HandoffId, TaskId, TreeId};
 use crate::refusal::{Class, Refusal};
 use crate::resource::Resource;
 use crate::task::State;
@@ -30,6 +30,28 @@ pub enum Missing {
     Why { decision: String },
     /// A result that does not say how it ended.
     Status,
+}
+
+/// Offered work that lies in a tree where nothing can be started from here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutOfReach {
+    pub handoff: HandoffId,
+    pub task: Brief,
+    /// Who offers it.
+    pub from: String,
+    pub tree: TreeId,
+    /// The machine of that tree, as far as it is known.
+    pub host: Option<String>,
+    /// It is this machine: the tree is one of another clone, or gone.
+    pub this_machine: bool,
+    /// The folder of that tree, where Baton made it.
+    pub path: Option<String>,
+    /// What of the work is in no commit.
+    pub uncommitted: Vec<String>,
+    /// The commit with all of the work, where this clone has it.
+    pub commit: Option<String>,
+    /// What was to be started.
+    pub client: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +79,8 @@ pub enum Refused {
     },
     #[error("claims for {task} overlap claims for {with}")]
     Entangled { task: TaskId, with: TaskId, resources: Vec<Resource> },
+    #[error("the work of {} is in a tree that is not here", .0.handoff)]
+    OutOfReach(Box<OutOfReach>),
     #[error("no task of this session is active")]
     NoTask,
 }
@@ -79,6 +103,7 @@ impl Refused {
             Self::NotForYou { .. } => "not_for_you",
             Self::Over { .. } => "offer_over",
             Self::Entangled { .. } => "entangled",
+            Self::OutOfReach(_) => "out_of_reach",
             Self::NoTask => "no_task",
         }
     }

@@ -7,7 +7,7 @@ use baton_core::claim::Holder;
 use baton_core::context::{Actor, Context, Observed};
 use baton_core::handoff::{Handoff, Offer};
 use baton_core::handoffs;
-use baton_core::id::{GateId, SessionId, TaskId, Token};
+use baton_core::id::{GateId, SessionId, TaskId, Token, TreeId};
 use baton_core::refusal::Refusal;
 use baton_core::resource::Resource;
 use baton_core::task::dossier::{Checkpoint, Dossier, Feedback, Past};
@@ -40,6 +40,8 @@ pub struct Worker {
     pub name: String,
     pub attempt: u32,
     pub token: Token,
+    /// Where the work is.
+    pub tree: TreeId,
     pub since: Moment,
     pub expires_at: Moment,
     /// Its lease is over: the task goes to whoever takes next.
@@ -171,6 +173,7 @@ fn glance(task: &Task, tally: &Tally, context: &Context) -> ListedTask {
         name: owner.name.clone(),
         attempt: owner.attempt,
         token: owner.token,
+        tree: owner.tree.clone(),
         since: owner.taken_at,
         expires_at: owner.expires_at,
         run_out: !owner.is_live(context),
