@@ -429,7 +429,7 @@ That is all.
             ("1. a\n   Advice.\n1. b\n   Advice.\n", "line 3: rule 1 stands where rule 2 should"),
             ("99999999999. a\n   Advice.\n", "line 1: the number of a rule is 1 to 9999"),
             ("1. ()\n   Enforced by: advice\n", "line 1: rule 1: it says nothing"),
-            ("1. a\n   Advice.\n```\n2. b\n", "line 3: an example begins here"),
+            ("1. a\n   Enforced by: zones\n```\n2. b\n", "line 3: an example begins here"),
         ] {
             let complaints = complaints(text);
             let [complaint] = complaints.as_slice() else { panic!("{text:?}: {complaints:?}") };
