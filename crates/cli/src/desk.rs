@@ -160,16 +160,19 @@ pub(crate) fn folder(common: &Common) -> Result<PathBuf, Problem> {
     })?;
     match &common.directory {
         None => Ok(current),
-        Some(directory) => {
-            let full = current.join(directory);
-            match full.is_dir() {
-                true => Ok(full),
-                false => Err(Problem::usage(
-                    format!("{} is not a folder", directory.display()),
-                    "give an existing folder to -C",
-                )),
-            }
-        }
+        Some(directory) => existing(&current, directory, "-C"),
+    }
+}
+
+/// A folder that an option names, from the one that is current.
+pub(crate) fn existing(current: &Path, named: &Path, option: &str) -> Result<PathBuf, Problem> {
+    let full = current.join(named);
+    match full.is_dir() {
+        true => Ok(full),
+        false => Err(Problem::usage(
+            format!("{} is not a folder", named.display()),
+            format!("give an existing folder to {option}"),
+        )),
     }
 }
 

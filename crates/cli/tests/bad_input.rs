@@ -3,7 +3,36 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
+
 use crate::harness::{Said, Scratch};
+use crate::hooks::{Agent, denied};
+
+#[test]
+fn a_folder_that_is_not_there_is_asked_for_by_the_option_that_named_it() {
+    let scratch = Scratch::workspace();
+    for (option, words) in [
+        ("--dir", &["sandbox", "review", "--dir", "/nonexist", "--", "true"][..]),
+        ("-C", &["-C", "/nonexist", "sandbox", "review", "--", "true"]),
+    ] {
+        let said = scratch.baton(words).refused(2);
+        let next = format!("next: give an existing folder to {option}\n");
+        assert!(said.err.contains("/nonexist is not a folder"), "{said:?}");
+        assert!(said.err.ends_with(&next), "{said:?}");
+    }
+}
+
+#[test]
+fn an_edit_whose_path_is_no_text_is_denied_for_its_path() {
+    let scratch = Scratch::workspace();
+    let agent = Agent { scratch: &scratch, client: "claude", id: "ann" };
+    for tool in ["Write", "Edit", "NotebookEdit"] {
+        let input = json!({ "file_path": 5, "content": "x" });
+        let why = denied(&agent.tool("before", tool, &input)).expect(tool);
+        assert!(why.contains("the path of this edit is not a text"), "{tool}: {why}");
+        assert!(!why.contains("patch"), "{tool}: {why}");
+    }
+}
 
 #[test]
 fn words_that_cannot_be_claimed() {

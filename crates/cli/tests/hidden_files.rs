@@ -77,6 +77,10 @@ fn what_a_dead_holder_left_in_an_ignored_file_is_saved() {
         let saved = format!("{}:{file}", left["rescue"].as_str().unwrap());
         assert_eq!(scratch.git(&["show", &saved]), "of the holder\n");
     }
+    // What is saved may be of a claim that goes on.
+    let list = scratch.baton(&["rescue", "list"]).ok().out;
+    let said = "Uncommitted changes of holder, saved before another could overwrite them";
+    assert!(list.contains(said) && !list.contains("claim ended"), "{list}");
 }
 
 #[test]

@@ -515,3 +515,28 @@ fn a_line_with_words_of_the_users_own_stays() {
         assert_eq!(read(), own);
     }
 }
+
+#[test]
+fn a_comment_on_our_table_stays_when_the_table_goes() {
+    let file = ".codex/config.toml";
+    let table = "[mcp_servers.baton]";
+    for (before, added) in [
+        (None, "# mine: starts slowly"),
+        (Some("model = \"gpt\"\n"), "# mine: starts slowly"),
+        (Some("# of all\n[tui]\na = 1\n"), "# one\n\n# two"),
+    ] {
+        let scratch = Scratch::repository();
+        if let Some(before) = before {
+            scratch.write(file, before);
+        }
+        let read = || std::fs::read_to_string(scratch.root().join(file)).unwrap();
+        scratch.baton(&["init", "--yes", "--agents", "codex"]).ok();
+        let with = read();
+        assert!(with.contains(table), "{with}");
+        scratch.write(file, &with.replace(table, &format!("{added}\n{table}")));
+        scratch.baton(&["init", "--remove", "--yes"]).ok();
+        let left = read();
+        assert!(left.starts_with(before.unwrap_or_default()), "{left}");
+        assert!(left.ends_with(&format!("{added}\n")) && !left.contains("baton"), "{left}");
+    }
+}

@@ -124,28 +124,64 @@ fn the_starter_is_sound_where_clients_are_wired() {
 fn a_file_that_cannot_be_read_is_told_with_its_line() {
     let scratch = Scratch::workspace();
     let ann = scratch.session("ann");
-    commit_rules(&scratch, "# Rules\n\n1. **One.** x\n   Enforced by: hope\u{1b}[2J\n");
+    commit_rules(&scratch, "# Rules\n\n- **One.** x\n");
     for words in [["rules", "show"], ["rules", "check"]] {
         let said = scratch.baton(&words).refused(1);
-        assert!(said.err.contains("line 4: rule 1: nothing that Baton knows"), "{said:?}");
+        assert!(said.err.contains("cannot be read: line 1: there is no rule"), "{said:?}");
     }
     let told = primed(&scratch, &ann).out;
-    assert!(told.contains(".baton/rules.md cannot be read: line 4"), "{told}");
-    assert!(!told.contains('\u{1b}'), "{told}");
+    assert!(told.contains(".baton/rules.md cannot be read: line 1: there is no rule"), "{told}");
     let journal = scratch.baton(&["journal", "--kind", "rules_seen"]).ok().out;
     assert_eq!(journal, "", "what cannot be read was not seen");
-    // One bad rule takes no other with it.
-    let advice = "   Enforced by: advice\n";
-    let text = format!("1. **One.** x\n{advice}2. **Two.** y\n3. **Three.**\n{advice}");
-    commit_rules(&scratch, &text);
-    let said = scratch.baton(&["rules", "show"]).refused(1);
-    assert!(said.out.contains("1. One") && said.out.contains("3. Three"), "{said:?}");
-    assert!(said.err.contains("line 3: rule 2: no line"), "{said:?}");
-    let told = primed(&scratch, &ann).out;
-    assert!(told.contains("cannot be read: line 3: rule 2"), "{told}");
-    assert!(told.contains("- 1. One") && told.contains("- 3. Three"), "{told}");
+}
+
+#[test]
+fn rules_of_the_users_own_are_told_however_their_lines_look() {
+    let scratch = Scratch::repository();
+    scratch.baton(&["init", "--yes", "--agents", "claude"]).ok();
+    let starter = std::fs::read_to_string(scratch.root().join(".baton/rules.md")).unwrap();
+    let tabs = "8. **Use tabs, never spaces.** Always.\n   Enforced by: CI\u{1b}[2J.";
+    let own = starter.replace("8. *(yours)*", tabs);
+    let own = own.replace("9. *(yours)*", "9. **Ask before new dependencies.** Always.");
+    commit_rules(&scratch, &own);
+    let line = |words: &str| own.lines().position(|line| line.contains(words)).unwrap() + 1;
+    let (first, second) = (line("Enforced by: CI"), line("Ask before"));
+    let said = scratch.baton(&["rules", "show"]).ok().out;
+    assert!(said.contains("  8. Use tabs, never spaces\n     Always.\n     advice: "), "{said}");
+    assert!(
+        said.contains("  9. Ask before new dependencies\n     Always.\n     advice: "),
+        "{said}"
+    );
+    let note = format!("lines {first}, {second} of .baton/rules.md are faulty: baton rules check");
+    assert!(said.contains(&note) && !said.contains('\u{1b}'), "{said}");
+    let faults = shown(&scratch)["faults"].clone();
+    assert_eq!((&faults[0]["line"], &faults[1]["line"]), (&json!(first), &json!(second)));
+    // Every faulty line, what is expected there, and nothing that is not so.
+    let said = scratch.baton(&["rules", "check"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("advice  8. Use tabs, never spaces\n"), "{said:?}");
+    assert!(said.out.contains("advice  9. Ask before new dependencies\n"), "{said:?}");
+    for fault in [
+        format!(
+            "faulty line {first}: rule 8: nothing Baton knows enforces it: it counts as advice"
+        ),
+        format!("faulty line {second}: rule 9: no line \"Enforced by: …\" below it: it counts as"),
+        "expected is that word, or the edit door, ".to_owned(),
+        "next: put that right in .baton/rules.md".to_owned(),
+    ] {
+        assert!(said.out.contains(&fault), "{fault}: {said:?}");
+    }
+    assert!(!said.out.contains("an enforcement that is off"), "{said:?}");
+    // Agents are told, whatever they start by, and that is written down.
+    let ann = scratch.session("ann");
+    let agent = Agent { scratch: &scratch, client: "claude", id: "bob" };
+    let start = json!({ "hook_event_name": "SessionStart", "source": "startup" });
+    for told in [primed(&scratch, &ann).out, agent.tells(start).out] {
+        assert!(told.contains("- 8. Use tabs, never spaces"), "{told}");
+        assert!(told.contains("- 9. Ask before new dependencies"), "{told}");
+    }
     let journal = scratch.baton(&["journal", "--kind", "rules_seen"]).ok().out;
-    assert_eq!(journal.lines().count(), 1, "{journal}");
+    assert!(journal.lines().count() >= 2, "{journal}");
 }
 
 #[test]
@@ -234,7 +270,8 @@ fn rules_that_are_being_written_are_told_apart_and_lessons_need_a_rule() {
     assert!(said.contains("in this tree is another") && said.contains("has landed"), "{said}");
     scratch.write(file, "1. no title\n");
     let said = scratch.baton(&["rules", "show"]).ok().out;
-    assert!(said.contains("in this tree is another, and cannot be read: "), "{said}");
+    assert!(said.contains("in this tree is another"), "{said}");
+    assert!(said.contains("\n  faulty line 1: rule 1: no line \"Enforced by: …\""), "{said}");
     let ann = scratch.session("ann");
     let said = scratch.acts(&ann, &["note", "lesson", "x", "--rule", "99"]).refused(2);
     assert!(said.err.contains("rule 99 is not allowed") && said.err.contains("1, 2"), "{said:?}");

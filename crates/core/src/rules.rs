@@ -2,8 +2,8 @@
 //!
 //! Owns the format: a numbered list, each rule with a line that says what enforces it. Refuses to
 //! know where the text comes from and whether an enforcement is really on: the engine looks.
-//! Invariant: what cannot be read is answered with a line and a reason, and takes no other rule
-//! with it: those reach everybody all the same.
+//! Invariant: a numbered rule with words reaches everybody, however its other lines look; each line
+//! that is not as it should be is answered with its number and what is expected.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,8 @@ pub const RULE_BYTES_MAX: usize = 2_000;
 /// So much of the hash of the text names a version of it.
 const VERSION_DIGITS: usize = 12;
 const MARK: &str = "enforced by:";
+/// What a rule says that nothing enforces but its reader.
+const ADVICE: &str = "advice";
 
 /// Something that holds a rule up, whatever an agent thinks of it.
 #[derive(
@@ -115,10 +117,17 @@ pub struct Rule {
     /// What stands after "Enforced by:", as it was written.
     pub enforcement: String,
     pub enforced_by: Vec<Enforcer>,
-    /// Where nothing of that is on, it is advice; and the rule says so.
+    /// Where nothing of that is on, it is advice: the rule says so, or names nothing that is known.
     pub advice: bool,
     /// Where it begins in the file.
     pub line: usize,
+}
+
+impl Rule {
+    /// It is advice only because what it names is nothing that Baton knows.
+    pub fn names_nothing_known(&self) -> bool {
+        self.enforced_by.is_empty() && !says_advice(&spoken(&self.enforcement))
+    }
 }
 
 /// What a file says.
@@ -128,15 +137,15 @@ pub struct Rules {
     /// Numbers that wait for a rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free: Vec<u32>,
-    /// Why some of it cannot be read, and where that begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<Broken>,
+    /// Every line that is not as it should be, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
 }
 
-/// Why a file, or a rule in it, cannot be read.
+/// A line of the file that is not as it should be, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("line {line}: {why}")]
-pub struct Broken {
+pub struct Fault {
     pub line: usize,
     pub why: String,
 }
@@ -153,9 +162,9 @@ struct Item {
     lines: Vec<(usize, String)>,
 }
 
-/// Reads what can be read.
+/// Reads every rule there is, and what is wrong with its lines.
 pub fn parse(text: &str) -> Rules {
-    let whole = |why: String| Rules { broken: Some(Broken { line: 1, why }), ..Rules::default() };
+    let whole = |why: String| Rules { faults: vec![Fault { line: 1, why }], ..Rules::default() };
     if text.len() > FILE_BYTES_MAX {
         return whole(format!("the file is larger than the {FILE_BYTES_MAX} bytes rules may have"));
     }
@@ -166,41 +175,47 @@ pub fn parse(text: &str) -> Rules {
     }
     let mut rules = Rules::default();
     for item in &items {
-        match read(item) {
-            Ok(Some(rule)) => rules.rules.push(rule),
-            Ok(None) => rules.free.push(item.number),
-            Err(broken) => faults.push(broken),
+        let (read, wrong) = read(item);
+        faults.extend(wrong);
+        match read {
+            Read::Rule(rule) => rules.rules.push(rule),
+            Read::Free => rules.free.push(item.number),
+            Read::Nothing => {}
         }
     }
     if rules.rules.len() > RULES_MAX {
         let line = rules.rules[RULES_MAX].line;
-        faults.push(Broken { line, why: format!("more than {RULES_MAX} rules") });
+        // Whoever puts that right looks again: what is wrong below it can wait.
+        faults.retain(|fault| fault.line < line);
+        let why = format!("more than {RULES_MAX} rules: nobody is told those from here on");
+        faults.push(Fault { line, why });
         rules.rules.truncate(RULES_MAX);
     }
-    rules.broken = faults.into_iter().min_by_key(|broken| broken.line);
+    faults.sort_by_key(|fault| fault.line);
+    rules.faults = faults;
     rules
 }
 
 /// An item goes on with indented lines, and with plain ones until an empty line.
-fn items(text: &str) -> (Vec<Item>, Vec<Broken>) {
-    let (mut items, mut faults): (Vec<Item>, Vec<Broken>) = (Vec::new(), Vec::new());
-    let (mut open, mut fenced) = (false, false);
+fn items(text: &str) -> (Vec<Item>, Vec<Fault>) {
+    let (mut items, mut faults): (Vec<Item>, Vec<Fault>) = (Vec::new(), Vec::new());
+    let (mut open, mut fence) = (false, None);
     for (at, line) in text.lines().enumerate().map(|(at, line)| (at + 1, line)) {
         if line.trim_start().starts_with("```") {
-            fenced = !fenced;
+            fence = if fence.is_some() { None } else { Some(at) };
         }
-        let begins = if fenced { None } else { numbered(line) };
+        let begins = if fence.is_some() { None } else { numbered(line) };
         if let Some((number, rest)) = begins {
-            let Some(number) = number else {
-                let why = "the number of a rule is 1 to 9999".to_owned();
-                faults.push(Broken { line: at, why });
-                continue;
-            };
             let expected = items.last().map_or(1, |last| last.number + 1);
-            if number != expected {
-                let why = format!("rule {number} stands where rule {expected} should");
-                faults.push(Broken { line: at, why });
-            }
+            let why = match number {
+                None => Some(format!("the number of a rule is 1 to 9999; told as rule {expected}")),
+                Some(number) if number != expected => {
+                    Some(format!("rule {number} stands where rule {expected} should"))
+                }
+                Some(_) => None,
+            };
+            faults.extend(why.map(|why| Fault { line: at, why }));
+            let number = number.unwrap_or(expected);
             items.push(Item { number, line: at, lines: vec![(at, rest.trim().to_owned())] });
             open = true;
             continue;
@@ -212,59 +227,99 @@ fn items(text: &str) -> (Vec<Item>, Vec<Broken>) {
             _ => {}
         }
     }
+    let why = "an example begins here and nothing ends it: a line with ``` is missing";
+    faults.extend(fence.map(|line| Fault { line, why: why.to_owned() }));
     (items, faults)
 }
 
-/// `12. text`, at the beginning of a line. A number that is too large is none.
+/// `12. text`, at the beginning of a line or behind one space, which aligns 9 with 10; deeper are
+/// lists within a rule. A number that is too large is none.
 fn numbered(line: &str) -> Option<(Option<u32>, &str)> {
+    let line = line.strip_prefix(' ').unwrap_or(line);
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = line.get(digits..)?.strip_prefix('.')?;
-    if digits == 0 || !(rest.is_empty() || rest.starts_with(' ')) {
+    let rest = line.get(digits..)?.strip_prefix(['.', ')'])?;
+    if digits == 0 || !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
         return None;
     }
     let number = line[..digits].parse().ok().filter(|number| (1..10_000).contains(number));
     Some((number, rest))
 }
 
-fn read(item: &Item) -> Result<Option<Rule>, Broken> {
-    let wrong =
-        |line, why: String| Err(Broken { line, why: format!("rule {}: {why}", item.number) });
-    let marked = |(_, line): &(usize, String)| line.to_lowercase().starts_with(MARK);
-    let mark = item.lines.iter().position(marked);
-    let (said, rest) = item.lines.split_at(mark.unwrap_or(item.lines.len()));
-    let join = |lines: &[(usize, String)]| {
-        let lines: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
-        lines.join(" ").trim().to_owned()
-    };
-    let said = join(said);
+/// What an item is.
+enum Read {
+    Rule(Rule),
+    /// Its number waits for a rule.
+    Free,
+    /// There are no words in it that could be told.
+    Nothing,
+}
+
+/// The item, and what is wrong with its lines.
+fn read(item: &Item) -> (Read, Vec<Fault>) {
+    let fault = |line, why: String| Fault { line, why: format!("rule {}: {why}", item.number) };
+    let (said, rest) = item.lines.split_at(enforcement_at(&item.lines));
+    let mut said = joined(said);
     let words = said.trim_matches(|c: char| c.is_whitespace() || "*_()".contains(c));
     if rest.is_empty() && (words.is_empty() || words == "yours") {
-        return Ok(None);
+        return (Read::Free, Vec::new());
     }
     if words.is_empty() {
-        return wrong(item.line, "it says nothing".to_owned());
+        return (Read::Nothing, vec![fault(item.line, "it says nothing".to_owned())]);
     }
+    let mut faults = Vec::new();
     if said.len() > RULE_BYTES_MAX {
-        return wrong(item.line, format!("it has more than {RULE_BYTES_MAX} bytes"));
+        let why = format!("it has more than {RULE_BYTES_MAX} bytes; the rest is not told");
+        faults.push(fault(item.line, why));
+        said.truncate(said.floor_char_boundary(RULE_BYTES_MAX));
     }
-    let Some((line, _)) = rest.first() else {
-        let why = "no line \"Enforced by: …\"; where nothing enforces it, write \"advice\"";
-        return wrong(item.line, why.to_owned());
-    };
-    let enforcement = join(rest);
-    let enforcement = enforcement.get(MARK.len()..).unwrap_or_default().trim().to_owned();
+    let enforcement = joined(rest);
+    let enforcement = named_in(&enforcement).unwrap_or(&enforcement).to_owned();
     let words = spoken(&enforcement);
     let enforced_by: Vec<Enforcer> =
         Enforcer::ALL.into_iter().filter(|one| one.is_named_in(&words)).collect();
-    let advice = words.iter().any(|word| word == "advice");
-    if enforced_by.is_empty() && !advice {
-        let known: Vec<&str> = Enforcer::ALL.into_iter().map(Enforcer::name).collect();
-        let why = format!("nothing that Baton knows enforces it; there are {}", known.join(", "));
-        return wrong(*line, format!("{why}, or advice"));
-    }
     let (title, text) = title_of(&said);
-    let (number, line) = (item.number, item.line);
-    Ok(Some(Rule { number, title, text, enforcement, enforced_by, advice, line }))
+    let (number, line, advice) = (item.number, item.line, says_advice(&words));
+    let mut rule = Rule { number, title, text, enforcement, enforced_by, advice, line };
+    if rule.names_nothing_known() {
+        rule.advice = true;
+        faults.push(match rest.first() {
+            Some((line, _)) => {
+                fault(*line, format!("nothing Baton knows enforces it: {}", known()))
+            }
+            None => fault(item.line, format!("no line \"Enforced by: …\" below it: {}", known())),
+        });
+    }
+    (Read::Rule(rule), faults)
+}
+
+/// What counts meanwhile, and what the line can say instead.
+fn known() -> String {
+    let known: Vec<&str> = Enforcer::ALL.into_iter().map(Enforcer::name).collect();
+    format!("it counts as advice; expected is that word, or {}", known.join(", "))
+}
+
+fn joined(lines: &[(usize, String)]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
+    lines.join(" ").trim().to_owned()
+}
+
+/// Where it begins: at "Enforced by:"; the word "advice", alone on the last line, does without.
+fn enforcement_at(lines: &[(usize, String)]) -> usize {
+    let alone = |(at, (_, line)): &(usize, &(usize, String))| *at > 0 && spoken(line) == [ADVICE];
+    let marked = lines.iter().position(|(_, line)| named_in(line).is_some());
+    let last = || lines.iter().enumerate().last().filter(alone).map(|(at, _)| at);
+    marked.or_else(last).unwrap_or(lines.len())
+}
+
+/// What a line names after "Enforced by:", which may be in bold or an entry of a list.
+fn named_in(line: &str) -> Option<&str> {
+    let dressed = |c: char| c.is_whitespace() || "*_-".contains(c);
+    let (mark, rest) = line.trim_start_matches(dressed).split_at_checked(MARK.len())?;
+    mark.eq_ignore_ascii_case(MARK).then(|| rest.trim_matches(dressed))
+}
+
+fn says_advice(words: &[String]) -> bool {
+    words.iter().any(|word| word == ADVICE)
 }
 
 fn spoken(text: &str) -> Vec<String> {
@@ -356,27 +411,67 @@ That is all.
         assert_eq!(rules.free, [3, 4]);
     }
 
+    fn complaints(text: &str) -> Vec<String> {
+        parse(text).faults.iter().map(ToString::to_string).collect()
+    }
+
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line() {
-        let complaint = |text: &str| parse(text).broken.unwrap().to_string();
+    fn what_is_not_as_it_should_be_is_told_with_its_line() {
         for (text, said) in [
             ("", "line 1: there is no rule"),
             ("# Rules\n\n- a\n", "line 1: there is no rule"),
             ("1. a\n", "line 1: rule 1: no line \"Enforced by: …\""),
-            ("x\n1. a\n   Enforced by: hope\n", "line 3: rule 1: nothing that Baton knows"),
+            ("x\n1. a\n   Enforced by: hope\n", "line 3: rule 1: nothing Baton knows"),
             (
-                "x\n1. a\n   Enforced by: advice\n3. b\n",
+                "x\n1. a\n   Enforced by: advice\n3. b\n   Advice.\n",
                 "line 4: rule 3 stands where rule 2 should",
             ),
-            ("1. a\n   Enforced by: advice\n1. b\n", "line 3: rule 1 stands where rule 2 should"),
-            ("99999999999. a\n", "line 1: the number of a rule"),
+            ("1. a\n   Advice.\n1. b\n   Advice.\n", "line 3: rule 1 stands where rule 2 should"),
+            ("99999999999. a\n   Advice.\n", "line 1: the number of a rule is 1 to 9999"),
             ("1. ()\n   Enforced by: advice\n", "line 1: rule 1: it says nothing"),
+            ("1. a\n   Enforced by: zones\n```\n2. b\n", "line 3: an example begins here"),
         ] {
-            assert!(complaint(text).starts_with(said), "{text:?}: {}", complaint(text));
+            let complaints = complaints(text);
+            let [complaint] = complaints.as_slice() else { panic!("{text:?}: {complaints:?}") };
+            assert!(complaint.starts_with(said), "{text:?}: {complaint}");
         }
-        let long = format!("1. {}\n   Enforced by: advice\n", "x".repeat(RULE_BYTES_MAX + 1));
-        assert!(complaint(&long).contains("more than 2000 bytes"));
-        assert!(complaint(&"x".repeat(FILE_BYTES_MAX + 1)).contains("larger than"));
+        assert!(complaints(&"x".repeat(FILE_BYTES_MAX + 1))[0].contains("larger than"));
+    }
+
+    #[test]
+    fn every_rule_with_words_is_told_and_every_faulty_line_is_named() {
+        let long = "é".repeat(RULE_BYTES_MAX);
+        let text = format!(
+            "1. **Tabs.** Always.\n   Enforced by: CI.\n2. **Ask.** Always.\n10000. **Wide.**\n   \
+             Enforced by: zones\n5. {long}\n   Advice.\n"
+        );
+        let rules = parse(&text);
+        let told: Vec<(u32, &str, bool)> =
+            rules.rules.iter().map(|one| (one.number, one.title.as_str(), one.advice)).collect();
+        let cut = &long[..RULE_BYTES_MAX];
+        assert_eq!(told, [(1, "Tabs", true), (2, "Ask", true), (3, "Wide", false), (5, cut, true)]);
+        assert_eq!((rules.rules[0].enforcement.as_str(), rules.rules[0].line), ("CI.", 1));
+        let lines: Vec<usize> = rules.faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(lines, [2, 3, 4, 6, 6], "{:?}", rules.faults);
+        for fault in &rules.faults[..2] {
+            assert!(fault.why.contains("it counts as advice; expected is"), "{fault}");
+            assert!(fault.why.contains("the edit door") && fault.why.ends_with("roles"), "{fault}");
+        }
+        let many: String = (1..=60).map(|number| format!("{number}. a\n")).collect();
+        let rules = parse(&many);
+        assert_eq!((rules.rules.len(), rules.faults.len()), (RULES_MAX, RULES_MAX + 1));
+        assert!(rules.faults[RULES_MAX].why.starts_with("more than 50 rules"));
+    }
+
+    #[test]
+    fn a_line_may_be_dressed_up() {
+        let text =
+            " 1. a\n    **Enforced by:** zones\n2) b\n   _advice_\n3.\tc\n   - ENFORCED BY: x\n";
+        let rules = parse(text);
+        let named: Vec<&str> = rules.rules.iter().map(|one| one.enforcement.as_str()).collect();
+        assert_eq!(named, ["zones", "_advice_", "x"]);
+        assert_eq!(rules.rules[0].enforced_by, [Enforcer::Zones]);
+        assert!(rules.rules[1].advice && rules.faults.len() == 1, "{rules:?}");
     }
 
     #[test]

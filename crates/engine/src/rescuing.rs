@@ -1,6 +1,6 @@
 //! Rescued work: what is under `refs/baton/rescue/`, how it differs, and bringing it back.
 //!
-//! Owns the reading of rescues, whoever made them (`sighting` when a claim ends, `trees` when a
+//! Owns the reading of rescues, whoever made them (`sighting` before another acts, `trees` when a
 //! tree goes). Nothing here deletes one. Invariant: restoring never writes over a changed file and
 //! never moves a branch.
 

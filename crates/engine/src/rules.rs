@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::context::{Actor, Observed};
 use baton_core::notes::{self, Note};
-use baton_core::rules::{self, Broken, Enforcer, Rule, Rules};
+use baton_core::rules::{self, Enforcer, Fault, Rule, Rules};
 use baton_core::zones::Policy;
 use rustix::fs::OFlags;
 use schemars::JsonSchema;
@@ -44,7 +44,7 @@ pub struct InForce {
     /// The same words have the same version, wherever they are committed.
     pub version: String,
     pub source: Source,
-    /// What of it can be read, and why the rest cannot.
+    /// What it says, and which of its lines are not as they should be.
     #[serde(flatten)]
     pub rules: Rules,
 }
@@ -132,15 +132,15 @@ pub struct Shown {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Here {
     pub version: String,
-    /// Why it cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<Broken>,
+    /// Every line that is not as it should be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
 }
 
 fn here(workspace: &Workspace, in_force: &InForce) -> Result<Option<Here>, Failure> {
     let text = plain_file(&workspace.place.root.join(rules::FILE))?;
     let here = text
-        .map(|text| Here { version: rules::version(&text), broken: rules::parse(&text).broken });
+        .map(|text| Here { version: rules::version(&text), faults: rules::parse(&text).faults });
     Ok(here.filter(|here| here.version != in_force.version))
 }
 
@@ -181,7 +181,7 @@ pub struct CheckedRule {
     pub number: u32,
     pub title: String,
     pub held: Vec<Held>,
-    /// It says of itself that it may be advice.
+    /// It says of itself that it may be advice, or names nothing that is known.
     pub advice: bool,
     /// It claims an enforcement that is off.
     pub hollow: bool,
@@ -191,13 +191,14 @@ pub struct CheckedRule {
 pub struct Checked {
     pub version: String,
     pub source: Source,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub broken: Option<Broken>,
+    /// Every line that is not as it should be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
     pub rules: Vec<CheckedRule>,
     /// Numbers that wait for a rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free: Vec<u32>,
-    /// It can be read, and no rule claims more than there is.
+    /// Every line is as it should be, and no rule claims more than there is.
     pub sound: bool,
 }
 
@@ -206,13 +207,13 @@ pub fn check(workspace: &mut Workspace) -> Result<Option<Checked>, Failure> {
     let Some(InForce { version, source, rules }) = in_force(workspace)? else {
         return Ok(None);
     };
-    let broken = rules.broken.clone();
     let policy = policy::in_force(workspace)?.unwrap_or_default();
     let inspection = wiring::examine(&Ground::of(&workspace.place), &workspace.place)?;
     let judged: Vec<CheckedRule> =
         rules.rules.iter().map(|rule| judge(rule, &policy, &inspection)).collect();
-    let sound = broken.is_none() && judged.iter().all(|rule| !rule.hollow);
-    Ok(Some(Checked { version, source, broken, rules: judged, free: rules.free, sound }))
+    let Rules { faults, free, .. } = rules;
+    let sound = faults.is_empty() && judged.iter().all(|rule| !rule.hollow);
+    Ok(Some(Checked { version, source, faults, rules: judged, free, sound }))
 }
 
 fn judge(rule: &Rule, policy: &Policy, inspection: &Inspection) -> CheckedRule {

@@ -16,6 +16,7 @@ use baton_engine::rules::InForce;
 use baton_engine::sessions::SeatState;
 
 use crate::arguments::Common;
+use crate::commands::rules::faulty;
 use crate::desk::{Desk, Outcome};
 use crate::hooks::words::{changed_since, told};
 use crate::render::{self, counted, shown};
@@ -254,10 +255,11 @@ fn rules(primer: &Primer) -> Section {
         ],
         Some(InForce { rules, .. }) => {
             let line = |rule: &Rule| format!("{}. {}", rule.number, short(&rule.title));
-            let broken = rules.broken.iter();
-            let broken =
-                broken.map(|why| format!("{FILE} cannot be read: {}", shown(&why.to_string())));
-            broken.chain(rules.rules.iter().map(line)).collect()
+            let fault = match rules.faults.first().filter(|_| rules.rules.is_empty()) {
+                Some(why) => Some(format!("{FILE} cannot be read: {}", shown(&why.to_string()))),
+                None => faulty(&rules.faults),
+            };
+            fault.into_iter().chain(rules.rules.iter().map(line)).collect()
         }
     };
     let heading = match &primer.rules {

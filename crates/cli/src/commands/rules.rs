@@ -1,12 +1,13 @@
 //! `rules show`, `check`, `report`: the rules of the project.
 //!
 //! Owns the words. Rules are text that people wrote and lessons are text of agents: both are shown
-//! escaped (S20). `check` ends with 1 when a rule claims an enforcement that is off.
+//! escaped (S20). `check` ends with 1 when a line is not as it should be, or a rule claims an
+//! enforcement that is off; `show` only when there is no rule to show.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use baton_core::rules::FILE;
+use baton_core::rules::{FILE, Fault, Rule};
 use baton_engine::api::RulesReport;
 use baton_engine::rules::report::{self, Found, Informed, Report};
 use baton_engine::rules::{self, Checked, CheckedRule, Shown, Source};
@@ -19,14 +20,18 @@ use crate::render::{Paint, ago, counted, paint, shown, shown_lines, table};
 use crate::words::Problem;
 
 const COMMIT_DIGITS: usize = 10;
+/// More faulty lines than these are counted.
+const LINES_NAMED_MAX: usize = 5;
+const MENDING: &str = "put that right in .baton/rules.md, and commit it where work lands";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rules {
     /// The rules that count now, with what was learnt about each
     Show,
-    /// Can they be read, and is what they name really on?
+    /// Is every line as it should be, and is what they name really on?
     ///
-    /// Exit codes: 0 yes, 1 the file cannot be read, or a rule claims an enforcement that is off.
+    /// Exit codes: 0 yes, 1 a line is not as it should be, or a rule claims an enforcement that is
+    /// off.
     Check,
     /// Who was told which version, and what was done against which rule
     Report(RulesReport),
@@ -55,13 +60,34 @@ fn none() -> Problem {
     }
 }
 
-fn broken(why: &str) -> Problem {
+/// There is a file, and no rule in it.
+fn unreadable(faults: &[Fault]) -> Problem {
+    let why: Vec<String> = faults.iter().map(|fault| shown(&fault.to_string())).collect();
     Problem {
         exit: 1,
         code: "bad_rules",
-        message: format!("{FILE} cannot be read: {}", shown(why)),
-        next: format!("put that line of {FILE} right, and commit it where work lands"),
-        details: json!({}),
+        message: format!("{FILE} cannot be read: {}", why.join("; ")),
+        next: MENDING.to_owned(),
+        details: json!({ "faults": faults }),
+    }
+}
+
+/// The rules are told all the same: which lines to look at, and who says what is wrong with them.
+pub(crate) fn faulty(faults: &[Fault]) -> Option<String> {
+    let mut lines: Vec<String> = faults.iter().map(|fault| fault.line.to_string()).collect();
+    lines.dedup();
+    match lines.as_slice() {
+        [] => None,
+        [line] => Some(format!("line {line} of {FILE} is faulty: baton rules check")),
+        [first, .., last] if lines.len() > LINES_NAMED_MAX => {
+            let count = lines.len();
+            Some(format!(
+                "{count} lines of {FILE} are faulty, {first} to {last}: baton rules check"
+            ))
+        }
+        lines => {
+            Some(format!("lines {} of {FILE} are faulty: baton rules check", lines.join(", ")))
+        }
     }
 }
 
@@ -79,14 +105,21 @@ fn origin(source: &Source) -> String {
 
 fn show(desk: &mut Desk) -> Outcome {
     let found = rules::show(&mut desk.workspace)?.ok_or_else(none)?;
-    let fault = &found.in_force.rules.broken;
-    if fault.is_none() || !found.in_force.rules.rules.is_empty() {
-        desk.answer(&found, show_words);
+    let rules = &found.in_force.rules;
+    if rules.rules.is_empty() && !rules.faults.is_empty() {
+        return Err(unreadable(&rules.faults));
     }
-    // The rules that can be read are shown all the same.
-    match fault {
-        Some(why) => Err(broken(&why.to_string())),
-        None => Ok(ExitCode::SUCCESS),
+    desk.answer(&found, show_words);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What holds a rule up, in its own words; what Baton does not know holds nothing.
+fn enforcement(rule: &Rule) -> String {
+    let said = shown_lines(&rule.enforcement, "     ");
+    match rule.names_nothing_known() {
+        false => format!("enforced by: {said}"),
+        true if said.is_empty() => "advice: no line says what enforces it".to_owned(),
+        true => format!("advice: Baton knows nothing of what enforces it: {said}"),
     }
 }
 
@@ -105,8 +138,7 @@ fn show_words(found: &Shown, colour: bool) -> String {
         if !rule.text.is_empty() {
             let _ = writeln!(text, "     {}", shown_lines(&rule.text, "     "));
         }
-        let by = format!("enforced by: {}", shown_lines(&rule.enforcement, "     "));
-        let _ = writeln!(text, "     {}", paint(&by, Paint::Dim, colour));
+        let _ = writeln!(text, "     {}", paint(&enforcement(rule), Paint::Dim, colour));
         for lesson in found.lessons.iter().filter(|note| note.rule == Some(rule.number)) {
             let _ = writeln!(
                 text,
@@ -118,32 +150,29 @@ fn show_words(found: &Shown, colour: bool) -> String {
             );
         }
     }
+    let label = paint("note", Paint::Yellow, colour);
+    if let Some(faulty) = faulty(&in_force.rules.faults) {
+        let _ = writeln!(text, "{label}: {faulty}");
+    }
     if let Some(here) = &found.here {
-        let label = paint("note", Paint::Yellow, colour);
-        let _ = match &here.broken {
-            None => writeln!(
-                text,
-                "{label}: {FILE} in this tree is another ({}); it counts once it has landed",
-                here.version
-            ),
-            Some(why) => writeln!(
-                text,
-                "{label}: {FILE} in this tree is another, and cannot be read: {}",
-                shown(&why.to_string())
-            ),
-        };
+        let _ = writeln!(
+            text,
+            "{label}: {FILE} in this tree is another ({}); it counts once it has landed",
+            here.version
+        );
+        for fault in &here.faults {
+            let _ = writeln!(text, "  faulty {}", shown(&fault.to_string()));
+        }
     }
     text
 }
 
 fn check(desk: &mut Desk) -> Outcome {
     let found = rules::check(&mut desk.workspace)?.ok_or_else(none)?;
-    if found.broken.is_none() || !found.rules.is_empty() {
-        desk.answer(&found, check_words);
+    if found.rules.is_empty() && !found.faults.is_empty() {
+        return Err(unreadable(&found.faults));
     }
-    if let Some(why) = &found.broken {
-        return Err(broken(&why.to_string()));
-    }
+    desk.answer(&found, check_words);
     Ok(if found.sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -166,7 +195,14 @@ fn check_words(found: &Checked, colour: bool) -> String {
         let count = counted(found.free.len() as u64, "number is", "numbers are");
         let _ = writeln!(text, "{count} free for rules of yours");
     }
-    if !found.sound {
+    for fault in &found.faults {
+        let label = paint("faulty", Paint::Red, colour);
+        let _ = writeln!(text, "{label} {}", shown(&fault.to_string()));
+    }
+    if !found.faults.is_empty() {
+        let _ = writeln!(text, "next: {MENDING}");
+    }
+    if found.rules.iter().any(|rule| rule.hollow) {
         text.push_str(
             "a rule claims an enforcement that is off: switch it on, or write \"advice\"\n",
         );

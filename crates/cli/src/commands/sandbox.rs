@@ -76,7 +76,10 @@ pub(crate) struct SandboxCall {
 
 pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
     let cwd = desk::folder(common)?;
-    let folder = wanted.dir.as_ref().map_or_else(|| cwd.clone(), |dir| cwd.join(dir));
+    let folder = match &wanted.dir {
+        None => cwd.clone(),
+        Some(dir) => desk::existing(&cwd, dir, "--dir")?,
+    };
     let common = Common { directory: Some(folder.clone()), ..common.clone() };
     let mut desk = Desk::open_as(&common, whoami::starter)?;
     policy::roles(&mut desk.workspace)?.must_have(&wanted.role).map_err(Failure::from)?;

@@ -105,7 +105,7 @@ fn what_is_not_understood_is_nothing() {
         "tool_input": { "file_path": { "a": 1 }, "old_string": 4 },
     });
     let payload = read(Client::Claude, &wrong).unwrap();
-    let unknown = Tool::Patch { why: "its path is no text".to_owned(), targets: Vec::new() };
+    let unknown = Tool::Refused(words::no_path());
     assert_eq!(payload.event, Event::Before(unknown));
     let news = json!({ "hook_event_name": "SomethingNew", "session_id": "s" });
     assert_eq!(read(Client::Claude, &news).unwrap().event, Event::Other);

@@ -8,7 +8,7 @@ use baton_core::shell;
 use baton_engine::doors::edit::{Change, Target};
 use serde_json::Value;
 
-use super::{Tool, text};
+use super::{Tool, text, words};
 
 const PATH: &[&str] =
     &["file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path"];
@@ -53,7 +53,7 @@ fn several_read(input: &Value) -> Vec<String> {
 fn edited(input: &Value, targets: Vec<Target>) -> Tool {
     let given = PATH.iter().find_map(|key| input.get(*key));
     match given.filter(|given| targets.is_empty() && !given.is_null() && !given.is_string()) {
-        Some(_) => Tool::Patch { why: "its path is no text".to_owned(), targets },
+        Some(_) => Tool::Refused(words::no_path()),
         None => Tool::Edit(targets),
     }
 }

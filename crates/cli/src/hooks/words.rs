@@ -487,7 +487,14 @@ fn target_sentence(branch: &str) -> String {
     )
 }
 
-/// An edit of which nobody can tell what it changes.
+/// An edit whose path is there and is no text.
+pub(crate) fn no_path() -> String {
+    "Baton: the path of this edit is not a text, so nobody can tell which file it changes. Send it \
+     again with the path as a string."
+        .to_owned()
+}
+
+/// A patch of which nobody can tell what it changes.
 pub(crate) fn unreadable(why: &str) -> String {
     format!(
         "Baton: this patch cannot be read, so nobody can tell what it changes: {}. Send it again \

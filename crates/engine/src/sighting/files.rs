@@ -80,7 +80,9 @@ fn look_in_tree(
         if *life != Life::Alive && !changed.is_empty() {
             let holder = &claim.hold.holder;
             let reference = format!("{RESCUE_PREFIX}/{}/{}", holder.session, claim.claim);
-            let message = format!("Uncommitted changes of {} when its claim ended", holder.name);
+            // The claim may go on: that its holder looks gone to another is enough.
+            let whose = format!("Uncommitted changes of {}", holder.name);
+            let message = format!("{whose}, saved before another could overwrite them");
             sighting.rescue = Some(reference.clone());
             rescues.push(Rescue { changed, reference, message });
         }

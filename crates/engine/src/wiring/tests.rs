@@ -203,6 +203,35 @@ fn what_cannot_be_understood_is_not_touched() {
     assert!(inline.contains(entry), "{inline}");
 }
 
+/// Comments on our table are the user's, and stay where it stood.
+#[test]
+fn comments_on_our_table_stay_when_it_goes() {
+    let toml = Content::Toml { program: "baton".into() };
+    let ours = "[mcp_servers.baton]\ncommand = \"baton\"\nargs = [\"mcp\"]\n";
+    let out = |text: &str| toml.take_out(text).unwrap();
+    for (text, left) in [
+        (ours.to_owned(), None),
+        (format!("# mine\n{ours}"), Some("# mine\n")),
+        (format!("{ours}# below\n"), Some("# below\n")),
+        (format!("a = 1\n\n# one\n\n# two\n{ours}"), Some("a = 1\n\n# one\n\n# two\n")),
+        (
+            format!("[a]\nx = 1\n\n# mine\n{ours}\n# of b\n[b]\ny = 1\n"),
+            Some("[a]\nx = 1\n\n# mine\n\n# of b\n[b]\ny = 1\n"),
+        ),
+        (
+            format!("# all\n[mcp_servers]\n\n# mine\n{ours}"),
+            Some("# all\n[mcp_servers]\n\n# mine\n"),
+        ),
+        (
+            "[mcp_servers.baton] # 1\n# 2\ncommand = \"baton\" # 3\nargs = [ # 4\n\"mcp\"]\n"
+                .into(),
+            Some("# 1\n# 2\n# 3\n# 4\n"),
+        ),
+    ] {
+        assert_eq!(out(&text).as_deref(), left, "{text}");
+    }
+}
+
 /// Codex passes a server only what is named.
 #[test]
 fn an_entry_of_an_older_version_is_told_what_the_server_needs() {

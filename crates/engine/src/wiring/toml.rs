@@ -2,9 +2,10 @@
 //!
 //! Owns that one table, `[mcp_servers.baton]`. Comments, order and spacing of the rest stay, line
 //! ends too where the file has one kind of them; a file that mixes them is left alone, because the
-//! parser would write its lines anew. Knows nothing of files.
+//! parser would write its lines anew. Comments on the table itself stay as well, where it stood:
+//! none is ours. Knows nothing of files.
 
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{Array, Decor, DocumentMut, Item, Key, RawString, Table, TableLike, Value};
 
 use super::Broken;
 use super::command::{self, Server};
@@ -155,10 +156,119 @@ pub(super) fn take_out(text: &str) -> Result<Option<String>, Broken> {
     let Some(servers) = servers.filter(|servers| servers.get(NAME).is_some_and(ours)) else {
         return Ok(Some(text.to_owned()));
     };
+    let position = servers.get(NAME).and_then(Item::as_table).and_then(Table::position);
+    let mut kept = comments(servers.key(NAME), servers.get(NAME));
     servers.remove(NAME);
     if servers.is_empty() {
-        document.remove(SERVERS);
+        let above = comments(document.key(SERVERS), document.get(SERVERS));
+        let has_header = document.get(SERVERS).and_then(Item::as_table).is_some_and(is_headed);
+        // A header with a comment is the user's own: `put` makes none.
+        if !has_header || above.is_empty() {
+            document.remove(SERVERS);
+            kept.insert_str(0, &above);
+        }
     }
+    leave(&mut document, position, &kept);
     let left = written(&document, &frame);
     Ok((!left.trim_start_matches(BYTE_ORDER_MARK).trim().is_empty()).then_some(left))
+}
+
+/// It has a line of its own, above which a comment can stand.
+fn is_headed(table: &Table) -> bool {
+    !table.is_implicit() && !table.is_dotted()
+}
+
+/// The comments on an entry and in it, each on a line, with the empty lines above a table.
+fn comments(key: Option<&Key>, item: Option<&Item>) -> String {
+    let above = item.and_then(Item::as_table).map_or("", |table| plain(table.decor().prefix()));
+    let mut found = Vec::new();
+    gather(key, item.unwrap_or(&Item::None), &mut found);
+    let lines = found.iter().flat_map(|raw| plain(Some(raw)).lines()).map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| line.starts_with('#')).collect();
+    let before = above.lines().map(str::trim).filter(|line| line.starts_with('#')).count();
+    let within = lines[before.min(lines.len())..].iter().map(|line| format!("{line}\n"));
+    let above = if before > 0 { above } else { "" };
+    format!("{above}{}", within.collect::<String>())
+}
+
+fn plain(raw: Option<&RawString>) -> &str {
+    raw.and_then(RawString::as_str).unwrap_or_default()
+}
+
+/// Everything in which a comment can stand; first what is above a table.
+fn gather<'a>(key: Option<&'a Key>, item: &'a Item, found: &mut Vec<&'a RawString>) {
+    let around = |decor: &'a Decor| decor.prefix().into_iter().chain(decor.suffix());
+    match item {
+        Item::None => {}
+        Item::Table(table) => {
+            found.extend(around(table.decor()));
+            found.extend(key.into_iter().flat_map(|key| around(key.leaf_decor())));
+            for (name, item) in table {
+                gather(table.key(name), item, found);
+            }
+        }
+        Item::ArrayOfTables(tables) => {
+            for table in tables {
+                found.extend(around(table.decor()));
+                table.iter().for_each(|(name, item)| gather(table.key(name), item, found));
+            }
+        }
+        Item::Value(value) => {
+            found.extend(key.into_iter().flat_map(|key| around(key.leaf_decor())));
+            found.extend(around(value.decor()));
+            if let Value::Array(array) = value {
+                found.extend(array.iter().flat_map(|value| around(value.decor())));
+                found.push(array.trailing());
+            }
+        }
+    }
+}
+
+/// Puts comments where a table stood: above the next one, or at the end.
+fn leave(document: &mut DocumentMut, position: Option<isize>, comments: &str) {
+    if comments.is_empty() {
+        return;
+    }
+    let next = position.and_then(|position| first_after(document, position));
+    match next.and_then(|next| table_at(document, next)) {
+        Some(table) => {
+            let there = plain(table.decor().prefix());
+            let both = format!("{comments}{there}");
+            table.decor_mut().set_prefix(both);
+        }
+        None => {
+            let both = format!("{comments}{}", plain(Some(document.trailing())));
+            document.set_trailing(both);
+        }
+    }
+}
+
+fn first_after(table: &Table, position: isize) -> Option<isize> {
+    let within = table.iter().flat_map(|(_, item)| match item {
+        Item::Table(table) => vec![table],
+        Item::ArrayOfTables(tables) => tables.iter().collect(),
+        Item::None | Item::Value(_) => Vec::new(),
+    });
+    let positions = within.flat_map(|table| {
+        let own = table.position().filter(|at| *at > position && is_headed(table));
+        own.into_iter().chain(first_after(table, position))
+    });
+    positions.min()
+}
+
+fn table_at(table: &mut Table, position: isize) -> Option<&mut Table> {
+    let within = table.iter_mut().flat_map(|(_, item)| match item {
+        Item::Table(table) => vec![table],
+        Item::ArrayOfTables(tables) => tables.iter_mut().collect(),
+        Item::None | Item::Value(_) => Vec::new(),
+    });
+    for table in within {
+        if table.position() == Some(position) && is_headed(table) {
+            return Some(table);
+        }
+        if let Some(found) = table_at(table, position) {
+            return Some(found);
+        }
+    }
+    None
 }
