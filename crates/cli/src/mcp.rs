@@ -60,6 +60,7 @@ pub(crate) fn serve(room: Room, input: File, output: File) -> Result<(), Problem
     // Its connections have runtimes of their own, which must not end within this one.
     let room = Arc::new(room);
     let server = Server::new(Arc::clone(&room), end.clone()).map_err(failed)?;
+    let served_in = Arc::clone(&room);
     runtime.block_on(async move {
         let served = async {
             // It fails only where the input ended before anything was asked.
@@ -71,9 +72,16 @@ pub(crate) fn serve(room: Room, input: File, output: File) -> Result<(), Problem
             server::over(end).await;
             tokio::time::sleep(LAST_WORDS).await;
         };
+        let tidied = async {
+            match &*served_in {
+                Room::Here(floor) => floor.let_go_of_idle().await,
+                Room::Outside => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = served => {}
             () = over => {}
+            () = tidied => {}
         }
     });
     runtime.shutdown_background();

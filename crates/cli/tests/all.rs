@@ -21,6 +21,8 @@ mod conflicts;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod crowded;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod denials;

@@ -46,6 +46,62 @@ fn a_refusal_names_tools_and_their_arguments() {
     assert_eq!(next_of(&land), r#"call commit_and_land with {"branch":"BRANCH"}"#);
 }
 
+/// One answer says what is taken and what is missing, and the step is the way on.
+#[test]
+fn a_wrong_name_is_answered_with_the_right_one() {
+    let scratch = Scratch::workspace();
+    let mut client = Client::of_session(&scratch, &scratch.session("ann"));
+    for (tool, given, says, next) in [
+        (
+            "claim",
+            json!({ "paths": ["a"] }),
+            "no argument `paths`: it takes resources, reason, wait, shared, ask; \
+             claim needs `resources`",
+            "call claim with resources",
+        ),
+        (
+            "handoff",
+            json!({ "task": "t1" }),
+            "handoff needs `action` (one of offer, accept, decline, list, show)",
+            "call handoff with action",
+        ),
+        (
+            "handoff",
+            json!({ "task": "t1", "action": "offer" }),
+            "it takes action, id,",
+            "call handoff with id",
+        ),
+        (
+            "task_update",
+            json!({ "id": "t1" }),
+            "note) and `task`",
+            "call task_update with action and task",
+        ),
+        (
+            "task_update",
+            json!({ "id": "t1", "action": "done" }),
+            "no argument `id`: it takes action, task,",
+            "call task_update with task",
+        ),
+        (
+            "release",
+            json!({ "paths": ["a"] }),
+            "needs either `resources` or `all`",
+            "call release with resources or all",
+        ),
+        (
+            "commit_and_land",
+            json!({ "msg": "change" }),
+            "no argument `msg`: it takes message,",
+            "call commit_and_land again with what it takes, or without it",
+        ),
+    ] {
+        let result = client.call(tool, &given);
+        assert_eq!(next_of(&result), next, "{result}");
+        assert!(result["content"][0]["text"].as_str().unwrap().contains(says), "{result}");
+    }
+}
+
 /// It is where it was to go: nothing failed.
 #[test]
 fn a_commit_on_the_target_itself_needs_no_landing() {

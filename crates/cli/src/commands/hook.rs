@@ -99,9 +99,14 @@ fn unanswered(payload: &Payload, problem: &Problem) -> Answer {
     let words = words::unanswered(problem);
     match &payload.event {
         Event::TreeWanted(_) => Answer::No { why: words, exit: 1 },
-        _ if hooks::is_told(payload, problem.code == "busy") => Answer::Context(words),
+        _ if hooks::is_told(payload, is_passing(problem)) => Answer::Context(words),
         _ => Answer::Silent,
     }
+}
+
+/// May the same have been answered a moment before?
+fn is_passing(problem: &Problem) -> bool {
+    matches!(problem.code, "busy" | "no_free_connection" | "not_ready")
 }
 
 /// `doctor` tries whether hooks come through. What counts is that the store could be opened.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use baton_engine::slow;
+use baton_engine::store::postgres;
 
 use super::{Answer, Event, Payload, Tool, is_told, say, words};
 use crate::desk;
@@ -30,6 +31,8 @@ impl Limit {
         if !is_answered(&payload.event) {
             return limit;
         }
+        // So that a server without a free connection is told of by its name, and not as slow.
+        postgres::connect_before(begun + LIMIT);
         let (mine, told) = (limit.clone(), payload.clone());
         match may_take_long(&payload.event) {
             true => mine.start(told, begun),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use baton_core::context::Actor;
 use baton_core::roles::Role;
@@ -18,11 +18,12 @@ use baton_engine::doors;
 use baton_engine::doors::served::{self, Parent};
 use baton_engine::failure::Failure;
 use baton_engine::place::workspace_file::WorkspaceId;
-use baton_engine::place::{self, Place};
+use baton_engine::place::{self, Place, test_hooks};
 use baton_engine::whoami::{self, Hints};
 use baton_engine::workspace::Workspace;
 use baton_engine::{known, policy, sandbox, sessions, user_config};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::server::MOMENT;
 use crate::arguments::{Command, Common};
@@ -35,6 +36,9 @@ use crate::words::Problem;
 
 /// Open workspaces that are kept for the next call.
 const KEPT_MAX: usize = 4;
+/// How long a connection to a shared store is kept for the next call. A server has few of them,
+/// and each agent has one of us.
+const IDLE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Floor {
@@ -43,6 +47,8 @@ pub(crate) struct Floor {
     wanted: Option<WorkspaceId>,
     hints: Hints,
     kept: Mutex<Vec<Kept>>,
+    /// Said when a connection is kept that somebody has to let go of.
+    kept_one: Notify,
     parent: Mutex<Option<Parent>>,
 }
 
@@ -52,6 +58,8 @@ struct Kept {
     asked: PathBuf,
     folder: PathBuf,
     workspace: Workspace,
+    /// When it is let go of, if nobody calls before.
+    until: Option<Instant>,
     /// Who acted last, by what its call said.
     last: Option<(Caller, Actor)>,
 }
@@ -101,7 +109,7 @@ pub(super) struct Served {
 impl Floor {
     pub(crate) fn new(folder: PathBuf, wanted: Option<WorkspaceId>, hints: Hints) -> Self {
         let (kept, parent) = (Mutex::default(), Mutex::default());
-        Self { folder, wanted, hints, kept, parent }
+        Self { folder, wanted, hints, kept, kept_one: Notify::new(), parent }
     }
 
     /// Whether a store of this machine is open and waits for a call.
@@ -124,7 +132,7 @@ impl Floor {
                 return Served { problem: Some(failure.into()), ..Served::default() };
             }
         };
-        let Kept { asked, folder, workspace, last } = kept;
+        let Kept { asked, folder, workspace, last, .. } = kept;
         let Order { steps, committed, acts, end, hear, .. } = order;
         let counter = Rc::new(Counter::new(workspace, actor, folder, end, hear));
         let common = Common { counter: Some(Rc::clone(&counter)), ..Common::default() };
@@ -137,7 +145,7 @@ impl Floor {
         // A store that did not answer is opened anew by the next call.
         if served.problem.as_ref().is_none_or(|problem| problem.exit != 4) {
             served.said.text.push_str(&news(&mut workspace, &actor, acts));
-            self.keep(Kept { asked, folder, workspace, last });
+            self.keep(Kept { asked, folder, workspace, until: None, last });
         }
         served
     }
@@ -233,7 +241,7 @@ impl Floor {
         let address = user_config::address_for(&place)?;
         let workspace = Workspace::open_at(place, address.as_deref())?;
         known::remember(&workspace.place);
-        Ok(Kept { asked, folder, workspace, last: None })
+        Ok(Kept { asked, folder, workspace, until: None, last: None })
     }
 
     /// The workspace that is meant, and where paths begin in it.
@@ -270,10 +278,38 @@ impl Floor {
         }
     }
 
-    fn keep(&self, kept: Kept) {
+    fn keep(&self, mut kept: Kept) {
+        let place = &kept.workspace.place;
+        if place.workspace.shared {
+            let idle = test_hooks::idle(&place.store).unwrap_or(IDLE_MAX);
+            kept.until = Some(Instant::now() + idle);
+        }
+        let ends = kept.until.is_some();
         let mut all = locked(&self.kept);
         if all.len() < KEPT_MAX {
             all.push(kept);
+        }
+        drop(all);
+        if ends {
+            self.kept_one.notify_one();
+        }
+    }
+
+    /// Lets go of connections that nobody needed for a while. Never ends, and sleeps while there
+    /// are none.
+    pub(super) async fn let_go_of_idle(&self) {
+        loop {
+            let next = locked(&self.kept).iter().filter_map(|one| one.until).min();
+            let Some(next) = next else {
+                self.kept_one.notified().await;
+                continue;
+            };
+            tokio::time::sleep_until(next.into()).await;
+            let now = Instant::now();
+            let is_idle = |one: &mut Kept| one.until.is_some_and(|until| until <= now);
+            let idle: Vec<Kept> = locked(&self.kept).extract_if(.., is_idle).collect();
+            // Each has a runtime of its own, which must not end within this one.
+            let _ = tokio::task::spawn_blocking(move || drop(idle)).await;
         }
     }
 }

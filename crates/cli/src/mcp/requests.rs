@@ -74,6 +74,15 @@ pub(super) struct Meant {
 
 /// The commands that answer a call.
 fn read(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
+    let (given, others) = tool.split(given);
+    let meant = meant(tool, given);
+    match others.is_empty() {
+        true => meant,
+        false => Err(tool.does_not_take(&others, meant.err())),
+    }
+}
+
+fn meant(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
     let mut given = Given { tool, given: tool.check(given)? };
     let mut meant = Meant { acts: true, ..Meant::default() };
     let command = match tool.name {
@@ -94,7 +103,10 @@ fn read(tool: &Asked, given: JsonObject) -> Result<Meant, Problem> {
             let wanted: api::Release = given.request("release")?;
             match wanted.all == wanted.resources.is_empty() {
                 true => Command::Release(wanted),
-                false => return Err(given.wrong("release needs either `resources` or `all`")),
+                false => {
+                    let message = "release needs either `resources` or `all`";
+                    return Err(Problem::usage(message, "call release with resources or all"));
+                }
             }
         }
         "task_list" => {
@@ -174,7 +186,7 @@ impl Given<'_> {
             "" => String::new(),
             about => format!(": {about}"),
         };
-        let next = format!("call {} again with it", self.tool.name);
+        let next = format!("call {} with {name}", self.tool.name);
         Problem::usage(format!("{action} needs `{name}`{about}"), next)
     }
 

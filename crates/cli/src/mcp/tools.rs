@@ -296,6 +296,16 @@ impl Asked {
         self.fields.iter().any(|field| field.name == name)
     }
 
+    /// What was sent under names that it takes, and the other names.
+    pub(super) fn split(&self, given: JsonObject) -> (JsonObject, Vec<String>) {
+        split(self.fields, given)
+    }
+
+    /// What is said of names that it does not take, and what else would be wrong.
+    pub(super) fn does_not_take(&self, names: &[String], rest: Option<Problem>) -> Problem {
+        does_not_take(self.name, self.fields, names, rest)
+    }
+
     /// What was sent, if it is what the schema asks for; times as the requests want them.
     pub(super) fn check(&self, given: JsonObject) -> Result<JsonObject, Problem> {
         checked(self.name, self.fields, given)
@@ -392,35 +402,64 @@ fn whole(number: &serde_json::Number) -> Option<u64> {
     })
 }
 
+fn split(fields: &[Field], given: JsonObject) -> (JsonObject, Vec<String>) {
+    let takes = |name: &str| fields.iter().any(|field| field.name == name);
+    if given.keys().all(|name| takes(name)) {
+        return (given, Vec::new());
+    }
+    let (known, others): (JsonObject, JsonObject) =
+        given.into_iter().partition(|(name, _)| takes(name));
+    (known, others.into_iter().map(|(name, _)| name).collect())
+}
+
+/// All of it in one answer: what is taken, and what is wrong without these names too. Where nothing
+/// is, the name may still have been meant for another, so it is not only to be left out.
+fn does_not_take(tool: &str, fields: &[Field], names: &[String], rest: Option<Problem>) -> Problem {
+    let named: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
+    let (noun, them) = if named.len() == 1 { ("argument", "it") } else { ("arguments", "them") };
+    let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    let (allowed, mut next) = match known.as_slice() {
+        [] => ("nothing".to_owned(), format!("call {tool} again without {them}")),
+        known => {
+            (known.join(", "), format!("call {tool} again with what it takes, or without {them}"))
+        }
+    };
+    let mut message = format!("{tool} has no {noun} {}: it takes {allowed}", named.join(", "));
+    if let Some(rest) = rest {
+        message = format!("{message}; {}", rest.message);
+        next = rest.next;
+    }
+    Problem::usage(message, next)
+}
+
 fn checked(tool: &str, fields: &[Field], given: JsonObject) -> Result<JsonObject, Problem> {
+    let (given, others) = split(fields, given);
+    if !others.is_empty() {
+        let rest = checked(tool, fields, given).err();
+        return Err(does_not_take(tool, fields, &others, rest));
+    }
     let mut good = Map::new();
     for (name, value) in given {
-        let Some(field) = fields.iter().find(|field| field.name == name) else {
-            let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
-            let allowed = match known.as_slice() {
-                [] => "it takes nothing".to_owned(),
-                known => format!("it takes {}", known.join(", ")),
-            };
-            let message = format!("{tool} has no argument `{}`: {allowed}", shown(&name));
-            return Err(Problem::usage(message, format!("call {tool} again without it")));
-        };
+        let Some(field) = fields.iter().find(|field| field.name == name) else { continue };
         // Some clients send every field, with nothing in those that are not meant.
         if value.is_null() && !matches!(field.kind, Any) {
             continue;
         }
         good.insert(name, field.check(tool, value)?);
     }
-    match fields.iter().find(|field| field.required && !good.contains_key(field.name)) {
-        None => Ok(good),
-        Some(field) => {
-            let among = match field.kind {
-                One(words) => format!(" (one of {})", words.join(", ")),
-                _ => String::new(),
-            };
-            let message = format!("{tool} needs `{}`{among}", field.name);
-            Err(Problem::usage(message, format!("call {tool} again with it")))
-        }
+    let lacks = |field: &&Field| field.required && !good.contains_key(field.name);
+    let missing: Vec<&Field> = fields.iter().filter(lacks).collect();
+    if missing.is_empty() {
+        return Ok(good);
     }
+    let said = |field: &&Field| match field.kind {
+        One(words) => format!("`{}` (one of {})", field.name, words.join(", ")),
+        _ => format!("`{}`", field.name),
+    };
+    let needs: Vec<String> = missing.iter().map(said).collect();
+    let names: Vec<&str> = missing.iter().map(|field| field.name).collect();
+    let message = format!("{tool} needs {}", needs.join(" and "));
+    Err(Problem::usage(message, format!("call {tool} with {}", names.join(" and "))))
 }
 
 #[cfg(test)]
@@ -440,16 +479,26 @@ mod tests {
             let Value::Object(given) = given else { panic!() };
             match named(tool).unwrap().check(given) {
                 Ok(good) => Value::from(good).to_string(),
-                Err(problem) => problem.message,
+                Err(problem) => format!("{}; next: {}", problem.message, problem.next),
             }
         };
         for (tool, given, expected) in [
-            ("claim", json!({}), "claim needs `resources`"),
-            ("claim", json!({ "resources": "a" }), "`resources` must be a list of texts"),
+            ("claim", json!({}), "claim needs `resources`; next: call claim with resources"),
+            (
+                "claim",
+                json!({ "paths": ["a"] }),
+                "claim has no argument `paths`: it takes resources, reason, wait, shared, ask; \
+                 claim needs `resources`; next: call claim with resources",
+            ),
+            (
+                "claim",
+                json!({ "resources": "a" }),
+                "`resources` must be a list of texts; next: call claim again",
+            ),
             (
                 "claim",
                 json!({ "resources": ["a"], "wait": "soon" }),
-                "`wait` must be a time: 90s, 30m, 2h or 1d",
+                "`wait` must be a time: 90s, 30m, 2h or 1d; next: call claim again",
             ),
             (
                 "claim",
@@ -459,22 +508,41 @@ mod tests {
             (
                 "release",
                 json!({ "al\u{1b}l": true }),
-                "release has no argument `al\\u{1b}l`: it takes resources, all",
+                "release has no argument `al\\u{1b}l`: it takes resources, all; \
+                 next: call release again with what it takes, or without it",
             ),
-            ("conflicts", json!({ "x": 1 }), "conflicts has no argument `x`: it takes nothing"),
-            ("gate", json!({ "action": "approve" }), "`action` must be one of ask, list, show"),
-            ("gate", json!({}), "gate needs `action` (one of ask, list, show)"),
+            (
+                "conflicts",
+                json!({ "x": 1, "y": 2 }),
+                "conflicts has no arguments `x`, `y`: it takes nothing; \
+                 next: call conflicts again without them",
+            ),
+            (
+                "gate",
+                json!({ "action": "approve" }),
+                "`action` must be one of ask, list, show; next: call gate again",
+            ),
+            (
+                "gate",
+                json!({}),
+                "gate needs `action` (one of ask, list, show); next: call gate with action",
+            ),
             ("task_list", json!({ "limit": 5.0 }), r#"{"limit":5}"#),
-            ("task_list", json!({ "limit": -1 }), "`limit` must be a whole number, 0 or more"),
+            (
+                "task_list",
+                json!({ "limit": -1 }),
+                "`limit` must be a whole number, 0 or more; next: call task_list again",
+            ),
             (
                 "task_add",
                 json!({ "split": "t1", "parts": [{ "titel": "x" }] }),
-                "task_add has no argument `titel`: it takes title, body, paths, role",
+                "task_add has no argument `titel`: it takes title, body, paths, role; \
+                 task_add needs `title`; next: call task_add with title",
             ),
             (
                 "task_add",
                 json!({ "parts": ["x"] }),
-                "`parts` must be a list of objects with a title",
+                "`parts` must be a list of objects with a title; next: call task_add again",
             ),
         ] {
             assert_eq!(said(tool, given), expected, "{tool}");

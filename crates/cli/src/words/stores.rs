@@ -44,6 +44,11 @@ pub(super) fn words(error: &store::Error) -> (&'static str, String) {
             return ("busy", format!("look at process {pid} (is it stopped?), then try again"));
         }
         E::Unreachable { .. } => ("unreachable", "check BATON_STORE and the network, then retry"),
+        E::NoConnection { .. } => (
+            "no_free_connection",
+            "end idle sessions on the server, or raise its max_connections, then retry",
+        ),
+        E::NotReady { .. } => ("not_ready", "wait until the server has started, then retry"),
         E::BadAddress { .. } => ("bad_address", "write BATON_STORE=postgres://user@host/database"),
         E::NoAddress => {
             ("no_address", "set BATON_STORE to the address of the store this workspace is on")

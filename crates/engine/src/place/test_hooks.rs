@@ -6,6 +6,7 @@
 //! marker file, which no command of Baton writes and which lies where edits are denied.
 
 use std::path::Path;
+use std::time::Duration;
 
 /// Made by a test in the store folder: `touch .git/baton/test-hooks`.
 pub const MARKER: &str = "test-hooks";
@@ -16,6 +17,15 @@ pub const CLOCK_ADVANCE_MS: &str = "BATON_TEST_CLOCK_ADVANCE_MS";
 
 /// Test only: the step at which a deed with several dies.
 pub const STOP_AT: &str = "BATON_TEST_STOP_AT";
+
+/// Test only: milliseconds after which a server without calls lets go of its connection.
+pub const IDLE_MS: &str = "BATON_TEST_IDLE_MS";
+
+/// How long a server keeps a connection that nobody uses, where a test says so.
+pub fn idle(store: &Path) -> Option<Duration> {
+    let given = std::env::var(IDLE_MS).ok()?.parse().ok()?;
+    store.join(MARKER).exists().then(|| Duration::from_millis(given))
+}
 
 /// Should the process die at this step?
 pub(crate) fn stops_at(store: &Path, step: &str) -> bool {

@@ -36,6 +36,11 @@ pub enum Error {
     Disturbed,
     #[error("PostgreSQL cannot be reached: {detail}")]
     Unreachable { detail: String },
+    #[error("PostgreSQL has no free connection: {detail}")]
+    NoConnection { detail: String },
+    /// It starts or stops.
+    #[error("PostgreSQL takes no connections at the moment: {detail}")]
+    NotReady { detail: String },
     #[error("this address of a store cannot be read: {detail}")]
     BadAddress { detail: String },
     #[error("this workspace is on a shared store, and nothing says where that is")]

@@ -33,7 +33,7 @@ mod tls;
 mod wire;
 
 pub use backup::workspace_of;
-pub use wire::answer_by;
+pub use wire::{answer_by, connect_before};
 
 /// How long housekeeping waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -17,6 +17,7 @@ use baton_testing::cluster::{self, Cluster, PASSWORD};
 use super::conformance::{self, Fixture};
 
 mod copies;
+mod crowded;
 mod failover;
 mod lost;
 mod refusals;

@@ -46,14 +46,16 @@ struct Line {
 impl Listener {
     pub(super) fn start(address: Address, id: Id) -> Result<Self, Error> {
         let runtime = wire::runtime(&address)?;
-        let line = runtime.block_on(Line::open(&address, &id))?;
+        let line = runtime.block_on(async {
+            let socket = Socket::open(&address).await?;
+            Line::over(socket, &address, &id).await
+        })?;
         Ok(Self { address, id, runtime, line: Some(line) })
     }
 }
 
 impl Line {
-    async fn open(address: &Address, id: &Id) -> Result<Self, Error> {
-        let socket = Socket::open(address).await?;
+    async fn over(socket: Socket, address: &Address, id: &Id) -> Result<Self, Error> {
         let mut line = Self { socket, registered: Instant::now() };
         line.register(id).await.map_err(|failure| wire::failed(address, &failure))?;
         Ok(line)
@@ -121,7 +123,9 @@ async fn next_news(address: &Address, id: &Id, line: &mut Option<Line>) {
         let Some(open) = line else {
             tokio::time::sleep(back_off).await;
             back_off = (back_off * 2).min(BACK_OFF_MAX);
-            *line = Line::open(address, id).await.ok();
+            if let Ok(socket) = Socket::open_once(address).await {
+                *line = Line::over(socket, address, id).await.ok();
+            }
             if line.is_some() {
                 return;
             }

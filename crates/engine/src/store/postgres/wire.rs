@@ -27,15 +27,33 @@ const ANSWER_MAX: Duration = Duration::from_secs(40);
 /// The same for what opens a transaction, on top of what the server was asked to wait: it is the
 /// first word after a silence, and a server that hangs is found out by it.
 const OPENING_MAX: Duration = Duration::from_secs(10);
+/// How long a server is tried again that has no connection to spare, or is about to start.
+const SPARE_MAX: Duration = Duration::from_secs(5);
+/// What must be left of a deadline once there is a connection, or to say that there was none.
+const AFTER_CONNECTING: Duration = Duration::from_millis(800);
+/// Between two attempts.
+const BACK_OFF_MIN: Duration = Duration::from_millis(50);
+const BACK_OFF_MAX: Duration = Duration::from_millis(200);
+/// Processes that came together do not come back together.
+const APART_MAX_MS: u32 = 40;
 
 /// When this process must be done, whatever the server does.
 static DEADLINE: OnceLock<Instant> = OnceLock::new();
+/// When this process gives up a server that has no connection to spare.
+static CONNECT_BY: OnceLock<Instant> = OnceLock::new();
 
 /// From here on no answer is awaited for longer than until then: for a process that somebody waits
 /// for.
 pub fn answer_by(deadline: Instant) {
     // Whoever said so first has less time.
     let _ = DEADLINE.set(deadline);
+    connect_before(deadline);
+}
+
+/// From here on a server without a connection to spare is tried again only so long that there is
+/// time left before the deadline, which somebody else watches over.
+pub fn connect_before(deadline: Instant) {
+    let _ = CONNECT_BY.set(deadline.checked_sub(AFTER_CONNECTING).unwrap_or(deadline));
 }
 
 /// What is left of a limit.
@@ -88,9 +106,28 @@ pub(super) struct Socket {
 }
 
 impl Socket {
+    /// Connects; a server that says it cannot just now is tried again for a while. One that does
+    /// not listen is told of at once: there may be none.
+    pub(super) async fn open(address: &Address) -> Result<Self, Error> {
+        let latest = Instant::now() + SPARE_MAX;
+        let latest = CONNECT_BY.get().map_or(latest, |by| latest.min(*by));
+        let apart = Duration::from_millis(u64::from(std::process::id() % APART_MAX_MS));
+        let mut back_off = BACK_OFF_MIN;
+        loop {
+            let opened = Self::open_once(address).await;
+            let left = latest.saturating_duration_since(Instant::now());
+            match opened {
+                Err(Error::NoConnection { .. } | Error::NotReady { .. }) if !left.is_zero() => {}
+                opened => return opened,
+            }
+            tokio::time::sleep(left.min(back_off + apart)).await;
+            back_off = (back_off * 2).min(BACK_OFF_MAX);
+        }
+    }
+
     /// The limit counts for the whole handshake: a server that accepts and then says nothing must
     /// not hold us.
-    pub(super) async fn open(address: &Address) -> Result<Self, Error> {
+    pub(super) async fn open_once(address: &Address) -> Result<Self, Error> {
         let hosts = address.config.get_hosts().len().max(address.config.get_hostaddrs().len());
         let each = address.config.get_connect_timeout().copied().unwrap_or(OPENING_MAX);
         let limit = each * u32::try_from(hosts).unwrap_or(1).saturating_add(1);
@@ -386,7 +423,12 @@ pub(super) fn refused(address: &Address, failure: &Failure) -> Error {
         },
         Failure::Ended | Failure::Silent(_) => failure.to_string(),
     };
-    Error::Unreachable { detail: line(address, &format!("{}: {detail}", address.url())) }
+    let detail = line(address, &format!("{}: {detail}", address.url()));
+    match failure.code().map(SqlState::code) {
+        Some("53300") => Error::NoConnection { detail },
+        Some("57P01" | "57P02" | "57P03") => Error::NotReady { detail },
+        _ => Error::Unreachable { detail },
+    }
 }
 
 /// What an error in the middle of our work means. Nothing was done.
