@@ -473,15 +473,16 @@ mod tests {
         assert!(text.len() <= LIST_BYTES_MAX, "{} bytes: {text}", text.len());
     }
 
+    fn said(tool: &str, given: Value) -> String {
+        let Value::Object(given) = given else { panic!() };
+        match named(tool).unwrap().check(given) {
+            Ok(good) => Value::from(good).to_string(),
+            Err(problem) => format!("{}; next: {}", problem.message, problem.next),
+        }
+    }
+
     #[test]
     fn what_is_wrong_is_named_with_what_is_allowed() {
-        let said = |tool: &str, given: Value| {
-            let Value::Object(given) = given else { panic!() };
-            match named(tool).unwrap().check(given) {
-                Ok(good) => Value::from(good).to_string(),
-                Err(problem) => format!("{}; next: {}", problem.message, problem.next),
-            }
-        };
         for (tool, given, expected) in [
             ("claim", json!({}), "claim needs `resources`; next: call claim with resources"),
             (

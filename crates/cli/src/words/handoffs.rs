@@ -30,14 +30,7 @@ pub(super) fn of(refused: &Refused) -> Words {
             (message, "baton handoff list".to_owned(), json!({ "near": near }))
         }
         Refused::Incomplete { task, missing } => incomplete(task, missing),
-        Refused::NoSuchArtifact { given } => {
-            let names: Vec<String> = given.iter().map(|text| shown(text)).collect();
-            (
-                format!("neither a file nor a commit here: {}", names.join(", ")),
-                "name files that exist, or commits of this repository".to_owned(),
-                json!({ "artifacts": given }),
-            )
-        }
+        Refused::NoSuchArtifact { given } => no_such_artifact(given),
         Refused::ToYourself { task } => (
             format!("{} is yours already; it can be handed to others only", named(task)),
             format!("baton task show {}", task.task),
@@ -88,6 +81,15 @@ pub(super) fn of(refused: &Refused) -> Words {
             json!({}),
         ),
     }
+}
+
+fn no_such_artifact(given: &[String]) -> Words {
+    let names: Vec<String> = given.iter().map(|text| shown(text)).collect();
+    (
+        format!("neither a file nor a commit here: {}", names.join(", ")),
+        "name files that exist, or commits of this repository".to_owned(),
+        json!({ "artifacts": given }),
+    )
 }
 
 /// Who has it, where it is, and what to say there, or how the work comes here.

@@ -185,8 +185,8 @@ fn judge(
     Ok(judged)
 }
 
-/// Roots of the other trees that a line is about; where it may write anywhere, also of those that it
-/// may get to and where others have something to lose.
+/// Roots of the other trees that a line is about; where it may write anywhere, also of those that
+/// it may get to and where others have something to lose.
 fn other_trees(
     workspace: &mut Workspace,
     actor: &Actor,

@@ -114,8 +114,8 @@ fn sessions_here(workspace: &mut Workspace, actor: &Actor) -> Result<Vec<String>
     Ok(here.map(|seat| seat.name).collect())
 }
 
-/// Whoever has this tree as its own and lives, wherever it sits: what is committed there and nowhere
-/// else is its work too.
+/// Whoever has this tree as its own and lives, wherever it sits: what is committed there and
+/// nowhere else is its work too.
 fn keeper(workspace: &mut Workspace, actor: &Actor) -> Result<Option<String>, Failure> {
     let resource = Tree::resource(&workspace.tree);
     let machine = workspace.machine.clone();

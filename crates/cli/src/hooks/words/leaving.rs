@@ -1,4 +1,6 @@
 //! What a model reads before it stops.
+//!
+//! Owns the words for what it would leave: here, in other trees, and of its tasks.
 
 use std::fmt::Write as _;
 
