@@ -307,7 +307,7 @@ fn joined(lines: &[(usize, String)]) -> String {
 fn enforcement_at(lines: &[(usize, String)]) -> usize {
     let alone = |(at, (_, line)): &(usize, &(usize, String))| *at > 0 && spoken(line) == [ADVICE];
     let marked = lines.iter().position(|(_, line)| named_in(line).is_some());
-    let last = || lines.iter().enumerate().last().filter(alone).map(|(at, _)| at);
+    let last = || lines.iter().enumerate().next_back().filter(alone).map(|(at, _)| at);
     marked.or_else(last).unwrap_or(lines.len())
 }
 
