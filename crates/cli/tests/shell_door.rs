@@ -262,7 +262,7 @@ fn an_edit_that_cannot_be_read_or_judged_is_denied() {
     let other = claude(&scratch, "b");
     let input = json!({ "file_path": ["src/a.rs"], "content": "x" });
     let why = denied(&other.tool("before", "Write", &input)).expect("no path");
-    assert!(why.contains("cannot be read"), "{why}");
+    assert!(why.contains("the path of this edit is not a text"), "{why}");
     let codex = Agent { scratch: &scratch, client: "codex", id: "c" };
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-fn a() {}\n+x\n*** End Patch\n";
     let input = json!({ "command": ["apply_patch", patch] });
