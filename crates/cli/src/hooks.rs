@@ -149,13 +149,15 @@ pub(crate) enum Tool {
     Refused(String),
     Shell(String),
     Read(Vec<String>),
+    /// One of our own server.
+    Own,
     Other,
 }
 
 impl Tool {
     /// Whether it may change something, so that it must be judged.
     pub(crate) fn is_act(&self) -> bool {
-        !matches!(self, Self::Read(_) | Self::Other)
+        !matches!(self, Self::Read(_) | Self::Own | Self::Other)
     }
 }
 

@@ -184,7 +184,7 @@ fn real_claude_does_not_offer_what_a_role_has_not() {
 fn real_codex_does_not_offer_what_a_role_has_not() {
     limited("codex", "review", &["apply_patch"], &[], &["exec_command"]);
     let gone = ["apply_patch", "exec_command", "write_stdin"];
-    limited("codex", "explore", &gone, &gone[1..], &["view_image"]);
+    limited("codex", "reader", &gone, &gone[1..], &["view_image"]);
     let Some(left) = run(&["role.sh", "codex", "try", "review"], &["codex"]) else { return };
     assert!(left.shown().contains("your role is review, which may not write"), "{}", left.all());
     assert_eq!(left.text("proj/new.txt"), "", "{}", left.all());
@@ -205,6 +205,21 @@ fn real_opencode_does_not_offer_what_a_role_has_not() {
         &["edit", "write", "task"],
         &["bash"],
     );
+}
+
+/// What a subagent claims by the server of its session is its own.
+#[test]
+fn a_real_subagent_is_known_by_its_calls_of_the_server() {
+    for client in ["claude", "codex"] {
+        let Some(left) = run(&["role.sh", client, "ask", "code"], &[client]) else { return };
+        let claims: Value = serde_json::from_str(&left.text("claims.json")).unwrap_or_default();
+        let claims = claims["claims"].as_array().cloned().unwrap_or_default();
+        let mine = claims.iter().find(|claim| claim["resources"].to_string().contains("mine.txt"));
+        let holder = mine.map(|mine| mine["holder"].clone()).unwrap_or_default();
+        assert!(holder["agent"].is_string(), "{client}: {claims:?}\n{}", left.all());
+        let wrote = left.text("proj/mine.txt");
+        assert_eq!(wrote, "written by who claimed it\n", "{client}\n{}", left.all());
+    }
 }
 
 /// The inspector of the protocol's makers, which is strict about what a server says.

@@ -249,6 +249,29 @@ fn a_hook_that_stashes_and_checks_out_everything_harms_nobody() {
 }
 
 #[test]
+fn what_a_killed_commit_left_goes_with_the_next() {
+    let scratch = workspace();
+    let alice = scratch.session("alice");
+    let temporary = scratch.path("home/tmp");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let commit = |text: &str| {
+        scratch.write("src/a.rs", text);
+        let mut command = scratch.command(&["commit", "-m", "one", "src/a.rs"]);
+        command.env("BATON_SESSION", &alice).env("TMPDIR", &temporary);
+        Said::from(command.output().unwrap())
+    };
+    let left = || std::fs::read_dir(&temporary).unwrap().count();
+    hook(&scratch, "pre-commit", "kill -9 $PPID");
+    assert_ne!(commit("fn a() { 1 }\n").code, 0);
+    assert_ne!(left(), 0, "it was killed in the middle");
+    hook(&scratch, "pre-commit", "exit 0");
+    commit("fn a() { 2 }\n").ok();
+    let names: Vec<_> = std::fs::read_dir(&temporary).unwrap().flatten().collect();
+    let checkouts = names.iter().filter(|one| one.file_name().to_string_lossy().contains("commit"));
+    assert_eq!(checkouts.count(), 0, "{names:?}");
+}
+
+#[test]
 fn to_a_hook_a_diverted_commit_begins_where_the_target_is() {
     let scratch = landing::workspace(landing::CHECKED);
     let out = scratch.path("seen");

@@ -54,6 +54,25 @@ fn lesson_13_a_store_that_cannot_be_read_is_never_fine() {
     let said = scratch.baton(&["doctor", "--json"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(!scratch.store().join("store.db").exists(), "looking makes nothing");
+    // A log without its database: making a new one would be refused.
+    std::fs::write(scratch.store().join("store.db-wal"), "left").unwrap();
+    let (_, _, next) = next_of(&scratch, "store");
+    assert!(next.starts_with("baton store restore FILE"), "{next}");
+}
+
+#[test]
+fn in_a_tree_from_before_the_policy_nothing_has_to_be_made() {
+    let scratch = Scratch::repository();
+    let old = scratch.path("old");
+    scratch.git(&["worktree", "add", "-q", "-b", "old", old.to_str().unwrap()]);
+    scratch.baton(&["init", "--yes", "--agents", "none"]).ok();
+    let there = ["-C", old.to_str().unwrap()];
+    let said = scratch.baton(&[&there[..], &["doctor", "--json"]].concat()).ok();
+    let next = check(&said.json(), "policy")["next"].as_str().unwrap().to_owned();
+    assert!(next.starts_with("git checkout BRANCH -- baton.toml"), "{next}");
+    let words = ["init", "--yes", "--agents", "none"];
+    let said = scratch.baton(&[&there[..], &words].concat()).ok();
+    assert!(said.out.contains("that policy is in force, as before"), "{said:?}");
 }
 
 #[test]
@@ -175,6 +194,7 @@ fn lesson_12_hooks_that_stand_in_a_file_and_guard_nothing_are_a_problem() {
     let read = |file: &str| std::fs::read_to_string(scratch.root().join(file)).unwrap();
     let (good, other) = (read(claude), read(gemini));
     let mut without: Value = serde_json::from_str(&good).unwrap();
+    let before = without["hooks"]["PreToolUse"][0]["matcher"].as_str().unwrap().to_owned();
     without["hooks"].as_object_mut().unwrap().remove("PreToolUse");
     let line = "\"command\": \"command -v";
     let tools = "Edit|Write|MultiEdit|NotebookEdit|Bash|Monitor|Read|TaskUpdate";
@@ -183,7 +203,7 @@ fn lesson_12_hooks_that_stand_in_a_file_and_guard_nothing_are_a_problem() {
         (good.replacen('{', "{\"disableAllHooks\": true,", 1), "`disableAllHooks` is true"),
         (good.replacen('{', "{\"hooks\": {},", 1), "`hooks` stands in it twice"),
         (without.to_string(), "at PreToolUse nothing calls Baton"),
-        (good.replace(tools, "Nothing"), "at PreToolUse the matcher is `Nothing`"),
+        (good.replace(tools, "Nothing"), "at PreToolUse the matcher is `Nothing|mcp__baton__claim"),
         (good.replace(line, "\"command\": \"exit 0; command -v"), "the line was changed"),
         (good.replace("\"timeout\": 5", "\"timeout\": 5, \"async\": true"), "`async`"),
     ] {
@@ -194,7 +214,7 @@ fn lesson_12_hooks_that_stand_in_a_file_and_guard_nothing_are_a_problem() {
     }
     // What guards all the same is none.
     for text in [
-        good.replace(tools, "*"),
+        good.replace(&before, "*").replace(tools, "*"),
         good.replace(tools, &format!("WebFetch|{tools}")),
         good.replace("\"timeout\": 5", "\"timeout\": 60"),
     ] {

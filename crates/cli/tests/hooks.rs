@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{Said, Scratch};
 
 /// A client's hook in a scratch workspace.
-fn hook(scratch: &Scratch, client: &str, payload: &Value) -> Said {
+pub(crate) fn hook(scratch: &Scratch, client: &str, payload: &Value) -> Said {
     hook_with(scratch, client, payload.to_string().as_bytes(), &[])
 }
 

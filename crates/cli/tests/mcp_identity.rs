@@ -1,12 +1,13 @@
 //! Who calls through `baton mcp`, and in which workspace: real processes that are named as clients.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 
 use serde_json::{Value, json};
 
 use crate::harness::Scratch;
-use crate::hooks::hook_with;
+use crate::hooks::{denied, hook, hook_with};
 use crate::mcp::{Client, PATIENCE};
 use crate::sandbox_mcp::offers;
 
@@ -103,6 +104,71 @@ fn codex_says_which_of_its_sessions_calls() {
     assert!(text.contains("next: set BATON_SESSION"), "{text}");
     agent.good("status", &json!({}));
     agent.close();
+}
+
+/// A hook before the call says whose it is, as Claude Code's does.
+fn calls_as(scratch: &Scratch, client: &mut Client, agent: &str, cwd: &Path) {
+    let call = format!("toolu_{agent}");
+    let payload = json!({ "hook_event_name": "PreToolUse", "session_id": "parent", "cwd": cwd,
+        "agent_id": agent, "tool_name": "mcp__baton__claim", "tool_use_id": call,
+        "tool_input": {} });
+    assert_eq!(denied(&hook(scratch, "claude", &payload)), None);
+    client.meta = json!({ "claudecode/toolUseId": call });
+}
+
+#[test]
+fn a_subagents_calls_are_its_own() {
+    Scratch::on_each_store("", |scratch| {
+        let words = ["session", "start", "--name", "ann", "--client", "claude", "--json"];
+        let known = ["--client-session", "parent"];
+        let started = scratch.baton(&[&words[..], &known].concat()).ok().json();
+        let mut client = Client::of_session(scratch, started["credential"].as_str().unwrap());
+        calls_as(scratch, &mut client, "kA", &scratch.root());
+        client.good("claim", &json!({ "resources": ["src/a.rs"] }));
+        calls_as(scratch, &mut client, "kB", &scratch.root());
+        let (_, text) = client.refused("claim", &json!({ "resources": ["src/a.rs"] }));
+        assert!(text.contains("src/a.rs is held by ann (subagent kA)"), "{text}");
+        client.good("claim", &json!({ "resources": ["src/b.rs"] }));
+        // A call that no hook told of is the session's, and nothing of its subagents is in its way.
+        client.meta = json!({ "claudecode/toolUseId": "toolu_of_the_parent" });
+        client.good("claim", &json!({ "resources": ["src/a.rs", "src/c.rs"] }));
+        let why = scratch.baton(&["why", "src/b.rs"]).ok().out;
+        assert!(why.contains("for its subagent kB"), "{why}");
+        let why = scratch.baton(&["why", "src/c.rs"]).ok().out;
+        assert!(why.contains("ann") && !why.contains("subagent"), "{why}");
+        // One in a tree of its own is a session of its own, and means that tree.
+        let own = scratch.path("own");
+        scratch.git(&["worktree", "add", "-q", "-b", "own", own.to_str().unwrap()]);
+        calls_as(scratch, &mut client, "kC", &own);
+        client.good("claim", &json!({ "resources": ["src/own.rs"] }));
+        client.refused("claim", &json!({ "resources": ["src/c.rs"] }));
+        let claims = scratch.baton(&["claims", "--json"]).ok().json();
+        let claims = claims["claims"].as_array().unwrap();
+        let held = |path: &str| {
+            let has = |claim: &&Value| claim["resources"].to_string().contains(path);
+            claims.iter().find(has).unwrap()["holder"]["session"].clone()
+        };
+        assert_ne!(held("src/own.rs"), held("src/c.rs"), "{claims:?}");
+        client.close();
+    });
+}
+
+#[test]
+fn codex_says_which_of_its_subagents_calls() {
+    let scratch = Scratch::workspace();
+    let mut agent = Client::of(&mut program(&scratch, "codex", "$BATON mcp"));
+    agent.initialize("2025-06-18");
+    let mut says = |thread: &str| {
+        let told = json!({ "session_id": "one", "thread_id": thread });
+        agent.meta = json!({ "x-codex-turn-metadata": told });
+        agent.call("claim", &json!({ "resources": ["src/a.rs"] }))
+    };
+    assert_eq!(says("two")["isError"], false);
+    let refused = says("three")["structuredContent"]["text"].to_string();
+    assert!(refused.contains("(subagent two)"), "{refused}");
+    assert_eq!(says("one")["isError"], false);
+    agent.close();
+    assert_eq!(sessions(&scratch).len(), 1);
 }
 
 #[test]

@@ -116,7 +116,8 @@ fn a_session_narrows_its_role_and_only_a_person_widens_it() {
 
 #[test]
 fn the_edit_and_shell_doors_hold_an_agent_to_its_role() {
-    Scratch::on_each_store("# plain\n", |scratch| {
+    let reader = "[roles.reader]\nwrite = []\ntools = [\"read\", \"search\"]\n";
+    Scratch::on_each_store(reader, |scratch| {
         for client in ["claude", "codex", "gemini", "cursor", "opencode"] {
             let verify = agent(scratch, client, "v", "verify");
             let why =
@@ -128,9 +129,17 @@ fn the_edit_and_shell_doors_hold_an_agent_to_its_role() {
                 assert!(why.contains("your role is verify"), "{why}");
             }
             assert_eq!(denied(&verify.shell("before", "cargo test")), None, "{client}");
-            // What it writes all the same is found, and it is told.
             let explore = agent(scratch, client, "e", "explore");
-            let why = denied(&explore.shell("before", "ls")).unwrap_or_else(|| panic!("{client}"));
+            for line in ["ls", "cat src/a.rs", "git log --oneline", "grep -rn fn src | head"] {
+                assert_eq!(denied(&explore.shell("before", line)), None, "{client}: {line}");
+            }
+            for line in ["ls > src/new.rs", "cat src/a.rs | tee b.rs", "git mv src/a.rs b.rs"] {
+                let why = denied(&explore.shell("before", line));
+                let why = why.unwrap_or_else(|| panic!("{client}: {line}"));
+                assert!(why.contains("your role is explore, which may not write"), "{why}");
+            }
+            let reader = agent(scratch, client, "r", "reader");
+            let why = denied(&reader.shell("before", "ls")).unwrap_or_else(|| panic!("{client}"));
             assert!(why.contains("may not use the shell"), "{why}");
         }
     });
@@ -366,7 +375,7 @@ fn roles_become_agents_of_the_clients_and_go_again() {
     assert!(said.out.contains("gemini, in this folder"), "its user is to say yes: {said:?}");
     let read = |path: &str| std::fs::read_to_string(scratch.root().join(path)).unwrap();
     let explore = read(".claude/agents/baton-explore.md");
-    let tools = "tools: Read, Grep, Glob, WebFetch, WebSearch, mcp__baton\n";
+    let tools = "tools: Read, Grep, Glob, Bash, Monitor, WebFetch, WebSearch, mcp__baton\n";
     assert!(explore.contains(tools), "{explore}");
     let builder = read(".opencode/agents/baton-builder.md");
     assert!(!builder.contains("bash") && builder.contains("webfetch: deny"), "{builder}");

@@ -362,6 +362,33 @@ fn a_role_is_held_by_the_kernel_and_the_client_keeps_its_own_folder() {
     assert!(said.out.contains("hooked.rs") && said.out.contains("typed.rs"), "{said:?}");
 }
 
+/// The branch of a role's tree has a folder of its own, which the kernel can open alone.
+#[test]
+fn a_role_in_a_new_tree_commits_with_plain_git() {
+    let scratch = Scratch::workspace();
+    let script = "echo 'fn b() {}' > src/b.rs && git add src/b.rs && git commit -qm Plain && \
+                  git log -1 --format='said %s on %D'; \
+                  cd \"$(git rev-parse --git-common-dir)\" && for one in main baton/x; do \
+                  (echo x > refs/heads/$one) 2>/dev/null && echo \"moved $one\"; done; true";
+    client(&scratch, "claude", script);
+    let words = ["claude", "--role", "code", "--tree", "new"];
+    let said = start(&scratch, &words);
+    if said.err.contains("Landlock") {
+        return eprintln!("skipped: {said:?}");
+    }
+    assert!(said.out.contains("said Plain on HEAD -> baton/"), "{said:?}");
+    assert!(!said.out.contains("moved") && !said.err.contains("baton commit"), "{said:?}");
+    // It goes by its name, and nothing is made where git could not have both branches.
+    let branch = scratch.git(&["branch", "--list", "baton/*", "--format=%(refname:short)"]);
+    let name = branch.trim().strip_prefix("baton/").unwrap().strip_suffix("/work").unwrap();
+    let bob = scratch.session("bob");
+    let taken = scratch.acts(&bob, &["worktree", "new", name, "--dir", "../b"]).refused(1);
+    assert!(taken.err.contains(branch.trim()), "{taken:?}");
+    scratch.acts(&bob, &["land", branch.trim()]).ok();
+    scratch.acts(&bob, &["worktree", "remove", name]).ok();
+    assert!(scratch.git(&["branch", "--list", "baton/*"]).is_empty());
+}
+
 #[test]
 fn a_client_that_is_killed_is_cleared_up_after_and_one_without_baton_ends() {
     let scratch = Scratch::workspace();

@@ -37,9 +37,19 @@ fn variable(said: &Said, name: &str) -> Value {
     serde_json::from_str(text.unwrap_or_default()).unwrap_or_else(|_| panic!("{name}: {said:?}"))
 }
 
+/// A role without a shell, which none of the built-in ones is.
+const READER: &str = "\
+[roles.reader]
+write = []
+tools = [\"read\", \"search\", \"web\"]
+commit = false
+land = false
+deploy = false
+";
+
 /// A workspace with a stand-in for every client.
 fn furnished() -> Scratch {
-    let scratch = Scratch::workspace();
+    let scratch = Scratch::with_policy(READER);
     furnish(&scratch);
     scratch
 }
@@ -71,7 +81,7 @@ const TOLD: [(&str, &str, &[&str], &str); 14] = [
     ),
     (
         "claude",
-        "explore",
+        "reader",
         &["--disallowedTools=Edit,Write,NotebookEdit,Bash,Monitor,Task,Workflow,EnterWorktree"],
         "edit, shell, agents",
     ),
@@ -79,7 +89,7 @@ const TOLD: [(&str, &str, &[&str], &str); 14] = [
     ("claude", "orchestrator", &["--disallowedTools=EnterWorktree"], ""),
     (
         "codex",
-        "explore",
+        "reader",
         &[
             "-c",
             "features.shell_tool=false",
@@ -100,11 +110,11 @@ const TOLD: [(&str, &str, &[&str], &str); 14] = [
     ),
     ("gemini", "review", &["--admin-policy="], "edit, agents"),
     ("gemini", "orchestrator", &[], ""),
-    ("cursor-agent", "explore", &["--mode=ask"], "edit, shell"),
+    ("cursor-agent", "reader", &["--mode=ask"], "edit, shell"),
     // It has no mode without edits that keeps the shell.
     ("cursor-agent", "review", &[], ""),
     ("opencode", "review", &[], "edit, agents"),
-    ("aider", "explore", &["--chat-mode=ask", "--no-suggest-shell-commands"], "edit, shell"),
+    ("aider", "reader", &["--chat-mode=ask", "--no-suggest-shell-commands"], "edit, shell"),
     ("aider", "review", &["--chat-mode=ask"], "edit"),
     ("aider", "code", &[], ""),
 ];

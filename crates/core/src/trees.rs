@@ -33,6 +33,8 @@ pub mod refused;
 
 /// The branches Baton makes begin with this.
 pub const BRANCH_PREFIX: &str = "baton/";
+/// What ends the branch of a session with a role.
+const OWN_FOLDER: &str = "/work";
 pub const NAME_CHARACTERS_MAX: usize = 48;
 pub const PORTS_MAX: u16 = 100;
 /// How many leased ports and sessions are looked at.
@@ -98,8 +100,25 @@ pub fn name(
     if leaf.is_empty() {
         return Err(Refused::BadName { given: caller.session.name }.into());
     }
-    let branch = format!("{BRANCH_PREFIX}{leaf}");
+    // The kernel opens folders: a role commits with plain git where its branch has one to itself.
+    let own_folder = if caller.session.role.is_some() { OWN_FOLDER } else { "" };
+    let branch = format!("{BRANCH_PREFIX}{leaf}{own_folder}");
     Ok(Naming { leaf, branch, task: task.map(|task| task.task) })
+}
+
+/// What the tree of this branch is called, if the branch was made for one.
+pub fn leaf_of(branch: &str) -> Option<&str> {
+    let leaf = branch.strip_prefix(BRANCH_PREFIX)?;
+    Some(leaf.strip_suffix(OWN_FOLDER).unwrap_or(leaf))
+}
+
+/// Whether git cannot have both: one name would be the other's folder.
+pub fn exclude_each_other(one: &str, two: &str) -> bool {
+    let (one, two) = (fold(one), fold(two));
+    let is_above = |above: &str, below: &str| {
+        below.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    is_above(&one, &two) || is_above(&two, &one)
 }
 
 /// A tree that is to be made. What it says of git was looked up just before.

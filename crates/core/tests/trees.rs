@@ -158,6 +158,27 @@ fn a_tree_is_named_by_its_task_or_as_it_is_told() {
 }
 
 #[test]
+fn a_branch_says_its_tree_and_excludes_what_would_lie_in_it() {
+    for (branch, leaf) in [
+        ("baton/one", Some("one")),
+        ("baton/one/work", Some("one")),
+        ("baton/work", Some("work")),
+        ("one/work", None),
+    ] {
+        assert_eq!(trees::leaf_of(branch), leaf, "{branch}");
+    }
+    for (one, two, expected) in [
+        ("baton/one", "baton/One", true),
+        ("baton/one", "baton/one/work", true),
+        ("baton/one/work", "baton/ONE", true),
+        ("baton/one", "baton/one-more", false),
+        ("baton/one/work", "baton/one/other", false),
+    ] {
+        assert_eq!(trees::exclude_each_other(one, two), expected, "{one} {two}");
+    }
+}
+
+#[test]
 fn lesson_21_plan_and_claim_are_one_and_giving_up_ends_both() {
     let mut world = World::with(["ann", "bob"]);
     let plan = Plan { ports: 2, free_ports: vec![1, 3, 4, 5], ..wanted("x") };

@@ -27,6 +27,7 @@ use crate::workspace::Workspace;
 
 mod activity;
 pub mod after;
+pub mod askers;
 pub mod asking;
 pub mod callers;
 mod calls;

@@ -60,6 +60,7 @@ pub mod suggesting;
 pub mod survey;
 pub mod syncing;
 pub mod tasking;
+mod temporary;
 pub mod trees;
 pub mod user_config;
 pub mod voting;

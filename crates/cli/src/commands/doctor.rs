@@ -265,7 +265,7 @@ fn policy(report: &mut Report, on_disk: OnDisk, zones: usize, broken: Option<&st
             warn(
                 report,
                 "there is no baton.toml here; the last approved policy counts",
-                "baton init",
+                "git checkout BRANCH -- baton.toml, from a branch that has it",
             );
         }
         OnDisk::NothingInForce => warn(report, "no policy is in force", "baton init"),

@@ -19,7 +19,7 @@ use baton_core::trees;
 use baton_engine::doors::after::Ran;
 use baton_engine::doors::edit::{Judged, Target, edit};
 use baton_engine::doors::{
-    self, Admitted, Visitor, after, asking, callers, list, shell, stop, turn, unjudged,
+    self, Admitted, Visitor, after, askers, asking, callers, list, shell, stop, turn, unjudged,
 };
 use baton_engine::failure::Failure;
 use baton_engine::trees::{looking, making, removing};
@@ -257,6 +257,12 @@ impl Door<'_> {
             }
             Event::Before(Tool::Refused(why)) => Ok(Answer::Deny(why.clone())),
             Event::Before(Tool::Shell(line)) => self.before_line(actor, line),
+            Event::Before(Tool::Own) => {
+                if let Some(agent) = visitor.agent {
+                    askers::asks(self.workspace, actor, agent, self.payload.call_id());
+                }
+                Ok(Answer::Silent)
+            }
             Event::After { tool: Tool::Shell(line), failed } => {
                 self.after_line(actor, line, *failed)
             }
@@ -452,8 +458,8 @@ impl Door<'_> {
         match making::new(self.workspace, actor, cwd, &wanted, None, &mut Unwatched) {
             Ok(made) => Ok(Answer::Made(made.tree.path)),
             Err(Failure::Refused(refused)) => {
-                let branch = format!("{}{}", trees::BRANCH_PREFIX, wanted.name.unwrap_or_default());
-                match looking::again(self.workspace, actor, &branch)? {
+                let name = wanted.name.unwrap_or_default();
+                match looking::again(self.workspace, actor, &name)? {
                     Some(folder) => Ok(Answer::Made(folder)),
                     None => refusal(Failure::Refused(refused), 1),
                 }

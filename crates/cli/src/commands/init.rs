@@ -447,6 +447,7 @@ fn done_words(done: &Done, colour: bool) -> String {
     }
     let policy = match done.policy.as_str() {
         "in_force" => "baton.toml is in force",
+        "unchanged" if done.config == Config::Absent => "that policy is in force, as before",
         "unchanged" => "baton.toml is in force, as before",
         _ => "the policy approved before stays in force",
     };

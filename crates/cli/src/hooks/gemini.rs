@@ -50,7 +50,7 @@ fn meant(payload: &Value) -> Tool {
             targets.iter_mut().for_each(|one| one.path = path_of(&cwd, &one.path));
         }
         Tool::Read(paths) => paths.iter_mut().for_each(|path| *path = path_of(&cwd, path)),
-        Tool::Shell(_) | Tool::Refused(_) | Tool::Other => {}
+        Tool::Shell(_) | Tool::Refused(_) | Tool::Own | Tool::Other => {}
     }
     tool
 }

@@ -74,7 +74,8 @@ impl Limit {
 }
 
 fn may_take_long(event: &Event) -> bool {
-    let plain = |tool: &Tool| matches!(tool, Tool::Edit(_) | Tool::Read(_) | Tool::Other);
+    let plain =
+        |tool: &Tool| matches!(tool, Tool::Edit(_) | Tool::Read(_) | Tool::Own | Tool::Other);
     match event {
         Event::Before(tool) | Event::After { tool, .. } => !plain(tool),
         _ => true,

@@ -38,8 +38,15 @@ pub(super) fn tool(name: &str, input: &Value) -> Tool {
             path.map_or(Tool::Other, |path| Tool::Read(vec![path]))
         }
         "read_many_files" => Tool::Read(several_read(input)),
+        name if is_own(name) => Tool::Own,
         _ => Tool::Other,
     }
+}
+
+/// A tool of our own server, which a plugin names after itself too.
+fn is_own(name: &str) -> bool {
+    let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    server.is_some_and(|(server, _)| server == "baton" || server.ends_with("_baton"))
 }
 
 /// Files that Gemini reads at once; what a pattern matched, nobody tells.

@@ -15,6 +15,7 @@ use baton_core::context::Actor;
 use baton_core::roles::Role;
 use baton_engine::api::landings::Land;
 use baton_engine::doors;
+use baton_engine::doors::askers::{self, Asker};
 use baton_engine::doors::served::{self, Parent};
 use baton_engine::failure::Failure;
 use baton_engine::place::workspace_file::WorkspaceId;
@@ -75,6 +76,8 @@ pub(crate) struct Caller {
 /// One call.
 pub(super) struct Order {
     pub(super) caller: Caller,
+    /// What is said of which subagent of the caller's calls.
+    pub(super) asker: Option<askers::Said>,
     /// Another folder than the server's.
     pub(super) folder: Option<PathBuf>,
     /// Whether it changes something, and so needs a session.
@@ -120,14 +123,15 @@ impl Floor {
 
     /// Serves one call, step by step until one is refused.
     pub(super) fn serve(&self, order: Order) -> Served {
-        let mut kept = match self.open(order.folder.as_deref()) {
-            Ok(kept) => kept,
+        let (mut kept, asker) = match self.open_for(&order) {
+            Ok(opened) => opened,
             Err(problem) => return Served { problem: Some(problem), ..Served::default() },
         };
         kept.workspace.patience = order.patience;
-        let actor = match self.who(&mut kept, &order) {
-            Ok(actor) => actor,
-            Err(failure) => {
+        let actor = match (self.who(&mut kept, &order), asker) {
+            (Ok(actor), None) => actor,
+            (Ok(actor), Some(asker)) => askers::acting(&mut kept.workspace, &actor, &asker),
+            (Err(failure), _) => {
                 self.keep(kept);
                 return Served { problem: Some(failure.into()), ..Served::default() };
             }
@@ -220,6 +224,22 @@ impl Floor {
         match known.as_ref().filter(|parent| parent.is_there()) {
             Some(parent) => parent.clone(),
             None => known.insert(Parent::look(workspace)).clone(),
+        }
+    }
+
+    /// The workspace, and which subagent calls. One with a tree of its own means that tree.
+    fn open_for(&self, order: &Order) -> Result<(Kept, Option<Asker>), Problem> {
+        let kept = self.open(order.folder.as_deref())?;
+        // Whoever is inside a sandbox is one session, whatever the call says.
+        let said = order.asker.as_ref().filter(|_| !sandbox::is_bound());
+        let asker = said.and_then(|said| askers::find(&kept.workspace.place, said));
+        let root = asker.as_ref().and_then(|asker| asker.root.as_deref());
+        match root.filter(|root| order.folder.is_none() && *root != kept.workspace.place.root) {
+            Some(root) if root.is_dir() => {
+                self.keep(kept);
+                Ok((self.open(Some(root))?, asker))
+            }
+            _ => Ok((kept, asker)),
         }
     }
 

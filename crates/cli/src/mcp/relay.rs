@@ -103,6 +103,7 @@ pub(crate) fn serve_step(floor: &Floor, input: File, mut output: File) -> Result
         let end = signals::end_as_pipe().map_err(|error| defect(&error.to_string()))?;
         let served = floor.serve(Order {
             caller: Caller::default(),
+            asker: None,
             folder: meant.folder,
             acts: meant.acts,
             remembers: false,

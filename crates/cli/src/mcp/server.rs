@@ -7,6 +7,7 @@ use std::io::{PipeReader, PipeWriter};
 use std::sync::Arc;
 use std::time::Duration;
 
+use baton_engine::doors::askers::Said;
 use baton_engine::workspace::PATIENCE;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
@@ -63,6 +64,7 @@ impl Server {
         let meant = call.read().ok().filter(|meant| meant.brief)?;
         let served = floor.serve(Order {
             caller: caller(context),
+            asker: asker(&context.meta),
             folder: meant.folder,
             acts: meant.acts,
             remembers: true,
@@ -84,7 +86,7 @@ impl Server {
             Err(error) => return defect(&error.to_string()).into(),
         };
         let (sender, mut heard) = mpsc::unbounded_channel::<String>();
-        let caller = caller(context);
+        let (caller, asker) = (caller(context), asker(&context.meta));
         let room = Arc::clone(&self.room);
         let mut call = tokio::task::spawn_blocking(move || {
             let hear = move |text: &str| drop(sender.send(text.to_owned()));
@@ -94,8 +96,18 @@ impl Server {
             let Meant { steps, acts, folder, .. } = meant;
             let (end, hear, patience) = (Arc::new(reader), Box::new(hear), PATIENCE);
             let (remembers, committed) = (false, None);
-            let order =
-                Order { caller, folder, acts, remembers, steps, committed, end, hear, patience };
+            let order = Order {
+                caller,
+                asker,
+                folder,
+                acts,
+                remembers,
+                steps,
+                committed,
+                end,
+                hear,
+                patience,
+            };
             floor.serve(order).into()
         });
         let mut writer: Option<PipeWriter> = Some(writer);
@@ -148,6 +160,22 @@ fn caller(context: &RequestContext<RoleServer>) -> Caller {
 
 /// The session that the client itself says it is, where it does.
 fn client_session(meta: &RequestMetaObject) -> Option<(String, String)> {
+    let (session, thread) = codex(meta)?;
+    Some(("codex".to_owned(), session.or(thread)?))
+}
+
+/// What the client says of which of its subagents calls. In Codex each is a thread of the session;
+/// Claude Code has told a hook whose call this is.
+fn asker(meta: &RequestMetaObject) -> Option<Said> {
+    if let Some((Some(session), Some(thread))) = codex(meta) {
+        return (session != thread).then_some(Said::Agent(thread));
+    }
+    let call = meta.get("claudecode/toolUseId")?.as_str()?;
+    Some(Said::Call(call.to_owned()))
+}
+
+/// The session and the thread that Codex says.
+fn codex(meta: &RequestMetaObject) -> Option<(Option<String>, Option<String>)> {
     let told = meta.get("x-codex-turn-metadata")?;
     let read;
     let told = match told {
@@ -157,8 +185,8 @@ fn client_session(meta: &RequestMetaObject) -> Option<(String, String)> {
         }
         told => told,
     };
-    let id = told.get("session_id").or_else(|| told.get("thread_id"))?.as_str()?;
-    Some(("codex".to_owned(), id.to_owned()))
+    let id = |key: &str| told.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some((id("session_id"), id("thread_id")))
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> ErrorData {

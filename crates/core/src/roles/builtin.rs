@@ -97,8 +97,9 @@ pub(super) fn role(name: &str) -> Option<Role> {
             ..readers(&[Tool::Edit, Tool::Agents])
         },
         "explore" => Role {
-            about: about("reads and searches, without a shell; writes nothing"),
-            ..readers(&[Tool::Edit, Tool::Shell, Tool::Agents])
+            about: about("reads and searches; writes nothing, through the shell neither"),
+            // Codex reads with its shell: without one it would see nothing.
+            ..readers(&[Tool::Edit, Tool::Agents])
         },
         "docs" => Role {
             about: about("writes documentation, and nothing else"),

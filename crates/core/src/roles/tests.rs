@@ -137,7 +137,7 @@ fn deeds_and_tools_follow_the_role() {
         ("code", true, true, false, true),
         ("debug", true, false, false, true),
         ("verify", false, false, false, true),
-        ("explore", false, false, false, false),
+        ("explore", false, false, false, true),
         ("scratch", false, false, false, true),
     ] {
         let found = [
@@ -163,7 +163,7 @@ fn a_role_is_narrower_only_where_it_takes_nothing_back() {
         ("debug", "test", true),
         ("verify", "verify", true),
         ("code", "verify", false),
-        ("verify", "explore", false),
+        ("verify", "explore", true),
         ("code", "test", false),
         ("test", "code", false),
         ("test", "debug", false),

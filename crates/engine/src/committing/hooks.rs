@@ -9,7 +9,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::git::{Entry, Git, Oid, Own};
 use crate::place::{GitDirs, STORE_IN_GIT};
 use crate::sandbox;
+use crate::temporary::Temporary;
 use crate::wiring::git_hooks;
 
 /// How long one hook may take.
@@ -75,19 +76,14 @@ impl Hooks {
 /// A checkout of our own, removed when done.
 #[derive(Debug)]
 pub(super) struct Checkout {
+    /// Goes with it.
+    _temporary: Temporary,
     folder: PathBuf,
     git: Git,
     branch: Option<String>,
     /// What the named files had here before any hook ran: line ends and large files may look
     /// otherwise than in the shared tree.
     given: Vec<Option<Vec<u8>>>,
-}
-
-impl Drop for Checkout {
-    fn drop(&mut self) {
-        // A leftover in the temporary folder harms nobody, and a drop has nobody to tell.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
 }
 
 /// What hooks made of the candidate.
@@ -116,7 +112,8 @@ impl Checkout {
         dirs: &GitDirs,
         candidate: &Candidate,
     ) -> Result<Self, Failure> {
-        let folder = private_folder()?;
+        let temporary = Temporary::make(&std::env::temp_dir(), "baton-commit-")?;
+        let folder = temporary.subfolder("tree")?;
         let own = folder.join(".git");
         let doing = "the checkout for hooks cannot be made";
         let made = || -> std::io::Result<()> {
@@ -146,7 +143,8 @@ impl Checkout {
             point(&own.join(branch), head).map_err(cannot(doing, &folder))?;
         }
         let (own, branch) = (Git::in_tree(&folder)?, candidate.branch.clone());
-        let mut checkout = Self { git: own, folder, branch, given: Vec::new() };
+        let mut checkout =
+            Self { _temporary: temporary, git: own, folder, branch, given: Vec::new() };
         checkout.git.fill_checkout(&candidate.tree)?;
         let named = candidate.contents.iter();
         let given = named.map(|(path, _)| read_file(&checkout.folder.join(path)).ok());
@@ -319,17 +317,6 @@ fn configuration(common_dir: &Path, candidate: &Candidate) -> String {
          false\n\tworktree = \"..\"\n\tfsmonitor = false\n\tlogAllRefUpdates = false\n[gc]\n\tauto \
          = 0\n{format}"
     )
-}
-
-fn private_folder() -> Result<PathBuf, Failure> {
-    let mut random = [0_u8; 8];
-    getrandom::fill(&mut random).map_err(|_| crate::git::Error::NoRandomness)?;
-    let name = format!("baton-commit-{:016x}", u64::from_ne_bytes(random));
-    let folder = std::env::temp_dir().join(name);
-    let made = fs::DirBuilder::new().mode(0o700).create(&folder);
-    made.map_err(cannot("the checkout for hooks cannot be made", &folder))?;
-    // Named as the system knows it, so that a hook which asks where it is finds itself.
-    Ok(folder.canonicalize().unwrap_or(folder))
 }
 
 /// Reads all that is written, so that the hook never waits for us, and keeps the end of it.

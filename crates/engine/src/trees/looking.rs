@@ -205,17 +205,17 @@ pub(super) fn bury_dead(workspace: &mut Workspace, tree: &TreeId) -> Result<(), 
     Ok(())
 }
 
-/// The folder of the tree with this branch, for whoever asks for it once more: it stands, and no
+/// The folder of the tree of this name, for whoever asks for it once more: it stands, and no
 /// other session that is alive holds it or works there.
 pub fn again(
     workspace: &mut Workspace,
     actor: &Actor,
-    branch: &str,
+    name: &str,
 ) -> Result<Option<String>, Failure> {
     let clone = Clone::of(workspace)?;
     let meant = |found: &Found| {
         let made = found.record.as_ref().is_some_and(|record| record.stage == Stage::Made);
-        made && found.stands() && found.branch() == Some(branch)
+        made && found.stands() && found.branch().and_then(trees::leaf_of) == Some(name)
     };
     let Some(found) = all(workspace, &clone)?.into_iter().find(meant) else { return Ok(None) };
     let Some(tree) = &found.id else { return Ok(None) };

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use baton_core::context::{Actor, Observed};
 use baton_core::id::TreeId;
-use baton_core::pattern::fold;
 use baton_core::refusal::Refusal;
 use baton_core::sessions::Session;
 use baton_core::tree::{Identity, Rules, Tree};
@@ -128,7 +127,7 @@ fn plan(
     let taken = |name: String| Refusal::from(Refused::Taken { what: "branch", name, by: None });
     let mut branches = clone.git.branches_below(BRANCH_PREFIX)?.into_iter();
     // On some file systems two names that differ in case are one.
-    if let Some(there) = branches.find(|there| fold(there) == fold(&branch)) {
+    if let Some(there) = branches.find(|there| trees::exclude_each_other(there, &branch)) {
         let by = clone.records(workspace)?.into_iter().find(|tree| tree.branch == there);
         return Err(match by {
             None => taken(there).into(),

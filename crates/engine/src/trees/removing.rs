@@ -68,7 +68,7 @@ fn find(
         let task = found.record.as_ref().and_then(|record| record.task.as_ref());
         found.path == full
             || branch == Some(which)
-            || branch.is_some_and(|branch| branch.strip_prefix(trees::BRANCH_PREFIX) == Some(which))
+            || branch.and_then(trees::leaf_of) == Some(which)
             || task.is_some_and(|task| task.as_str() == which)
             || found.id.as_ref().is_some_and(|id| id.as_str() == which)
     };

@@ -15,6 +15,11 @@ pub(super) const PERSONAL: &str = ".claude/settings.local.json";
 const NAME: &str = "claude";
 /// Only tools that Baton judges or learns from: every other call is spared a process.
 const TOOLS: &str = "Edit|Write|MultiEdit|NotebookEdit|Bash|Monitor|Read|TaskUpdate";
+/// Before it, also those of our own server for which it counts which subagent calls.
+const BEFORE: &str = "Edit|Write|MultiEdit|NotebookEdit|Bash|Monitor|Read|TaskUpdate|\
+mcp__baton__claim|mcp__baton__release|mcp__baton__commit_and_land|\
+mcp__plugin_baton_baton__claim|mcp__plugin_baton_baton__release|\
+mcp__plugin_baton_baton__commit_and_land";
 const SECONDS: u32 = 5;
 /// Making a tree checks files out, and may set it up.
 const TREE_SECONDS: u32 = 120;
@@ -22,7 +27,7 @@ const TREE_SECONDS: u32 = 120;
 const EVENTS: [(&str, Option<&str>, u32); 15] = [
     ("SessionStart", None, SECONDS),
     ("UserPromptSubmit", None, SECONDS),
-    ("PreToolUse", Some(TOOLS), SECONDS),
+    ("PreToolUse", Some(BEFORE), SECONDS),
     ("PostToolUse", Some(TOOLS), SECONDS),
     ("PostToolUseFailure", Some(TOOLS), SECONDS),
     ("PreCompact", None, SECONDS),

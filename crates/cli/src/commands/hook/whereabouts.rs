@@ -74,7 +74,7 @@ fn named(payload: &Payload) -> Vec<PathBuf> {
         }
         Tool::Read(paths) => paths.iter().map(PathBuf::from).collect(),
         Tool::Shell(line) => shell::places(&payload.cwd, line),
-        Tool::Refused(_) | Tool::Other => Vec::new(),
+        Tool::Refused(_) | Tool::Own | Tool::Other => Vec::new(),
     };
     let named = named.into_iter().map(|path| payload.cwd.join(path));
     named.filter(|path| path.is_absolute()).collect()

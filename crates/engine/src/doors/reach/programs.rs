@@ -17,6 +17,19 @@ const REWRITERS: &[&str] = &["black", "isort", "yapf", "rustfmt", "goimports"];
 const REWRITES: &[&str] = &["fmt", "format", "fix"];
 /// Options with which a program rewrites what it is given, or what it finds.
 const WRITES: &[&str] = &["--autofix", "--fix", "--write", "--in-place"];
+/// Short words with which some rewrite all that is below the folders they are given, or here.
+const REWRITES_BELOW: &[(&str, &[&str])] = &[
+    ("ast-grep", &["-U", "--update-all"]),
+    ("buf", &["generate"]),
+    ("gofmt", &["-w"]),
+    ("jest", &["-u"]),
+    ("prettier", &["-w"]),
+    ("rubocop", &["-a", "-A", "--autocorrect", "--autocorrect-all"]),
+    ("sg", &["-U", "--update-all"]),
+    ("shfmt", &["-w"]),
+    ("sqlc", &["generate"]),
+    ("vitest", &["-u"]),
+];
 /// The same, where it is given files.
 const WRITES_GIVEN: &[&str] = &[
     "-i",
@@ -249,7 +262,18 @@ pub(super) fn rewrites(words: &[String]) -> bool {
     let (name, behind) = started(words);
     let mends = has(behind, WRITES);
     let told = REWRITERS.contains(&name) || REWRITES.contains(&verb(behind));
-    !has(behind, ASKS) && (mends || told && !CHECKERS.contains(&name) && name != "git")
+    let below = rewrites_below(name, behind);
+    !has(behind, ASKS) && (mends || below || told && !CHECKERS.contains(&name) && name != "git")
+}
+
+/// Told to rewrite, and given no file of which it would be seen by its name.
+fn rewrites_below(name: &str, behind: &[String]) -> bool {
+    let is_file = |word: &&String| {
+        let last = word.rsplit('/').next().unwrap_or(word);
+        !word.starts_with('-') && last.trim_matches('.').contains('.')
+    };
+    REWRITES_BELOW.iter().any(|(one, words)| *one == name && has(behind, words))
+        && !behind.iter().any(|word| is_file(&word))
 }
 
 /// `cargo run`, `go generate`, an alias of a project for one of its own programs.
@@ -329,6 +353,11 @@ mod tests {
             "npm run format",
             "black src",
             "python3 -m black src",
+            "gofmt -w .",
+            "gofmt -s -w ./...",
+            "npx prettier -w src",
+            "bundle exec rubocop -A",
+            "buf generate",
         ] {
             assert!(!only_checks(&words(line)), "{line}");
             assert!(rewrites(&words(line)), "{line}");

@@ -85,7 +85,9 @@ pub(super) fn after(begun: Instant, error: Error) -> Error {
 /// SQLite says only that it could not open the file; the file itself says why.
 fn cannot_open(path: PathBuf, detail: String) -> Error {
     let source = match std::fs::metadata(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Error::Missing { path },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return gone(path);
+        }
         Err(error) => error,
         Ok(data) if data.is_dir() => return Error::Folder { path },
         Ok(_) => match rustix::fs::access(&path, rustix::fs::Access::READ_OK) {
@@ -98,6 +100,19 @@ fn cannot_open(path: PathBuf, detail: String) -> Error {
     Error::Io { doing: "opening the store", path, source }
 }
 
+fn gone(path: PathBuf) -> Error {
+    gone_from_its_log(&path).unwrap_or(Error::Missing { path })
+}
+
+/// SQLite would play a log that is left into a new database.
+pub(super) fn gone_from_its_log(database: &Path) -> Option<Error> {
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    let log = PathBuf::from(log);
+    let detail = "the database is gone but its log is there".to_owned();
+    log.exists().then_some(Error::Corrupt { path: log, detail })
+}
+
 fn folder_is_closed(path: &Path) -> bool {
     path.parent()
         .is_some_and(|folder| rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err())
@@ -107,7 +122,7 @@ fn folder_is_closed(path: &Path) -> bool {
 pub(super) fn of_file(doing: &'static str, path: &Path, error: io::Error) -> Error {
     let path = path.to_owned();
     match error.kind() {
-        io::ErrorKind::NotFound => Error::Missing { path },
+        io::ErrorKind::NotFound => gone(path),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full { path },
         io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly { path },
         io::ErrorKind::IsADirectory => Error::Folder { path },

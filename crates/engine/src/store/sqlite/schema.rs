@@ -51,11 +51,8 @@ CREATE TEMP VIEW tasks AS SELECT key task, body->>'title' title, body->'standing
 
 /// Builds a new store at `path`. The gate is held.
 pub(super) fn build(path: &Path, surroundings: &Surroundings) -> Result<(), Error> {
-    let log = path.with_file_name("store.db-wal");
-    if log.exists() {
-        // SQLite would play this log into the new database.
-        let detail = "the database is gone but its log is there".to_owned();
-        return Err(Error::Corrupt { path: log, detail });
+    if let Some(error) = fault::gone_from_its_log(path) {
+        return Err(error);
     }
     let draft = path.with_file_name("store.db.new");
     let doing = "making the store";
