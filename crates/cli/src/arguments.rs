@@ -94,7 +94,7 @@ Exit codes: 0 done · 1 refused · 2 usage · 3 stale token or version · 4 no a
 ";
 
 #[derive(Debug, Parser)]
-#[command(name = "baton", version, about = ABOUT, help_template = HELP,
+#[command(name = "baton", bin_name = "baton", version, about = ABOUT, help_template = HELP,
     disable_help_subcommand = true, subcommand_required = true, max_term_width = 100)]
 pub(crate) struct CommandLine {
     #[command(flatten)]

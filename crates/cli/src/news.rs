@@ -151,7 +151,7 @@ fn another(news: &News) -> String {
                      {was}. Read it again before you go on"
                 ),
                 true => format!(
-                    "{path}, which you hold, changed while commands of yours and of {by} ran; who \
+                    "{path}, which you hold, changed while a command of {by} ran; who \
                      wrote it is not known. What was there before is safe: {}",
                     was.rsplit(": ").next().unwrap_or(&was)
                 ),

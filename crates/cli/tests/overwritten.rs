@@ -97,6 +97,27 @@ fn one_word_for_one_text_whatever_the_command_writes_afterwards() {
     assert!(journal.contains("wrote over shared.txt; what was there is saved as"), "{journal}");
 }
 
+/// Nobody is accused of what a command that names nothing may have written; the text is safe, and
+/// its holder hears where all the same.
+#[test]
+fn s17_the_holder_hears_where_its_text_is_also_when_nobody_knows_who_wrote() {
+    for line in ["tar xf ../work.tar", "npm run lint", "bash -c \"$(cat fix.sh)\""] {
+        let scratch = with_file();
+        let (ann, bob) = (ann(&scratch), bob(&scratch));
+        edits(&ann, "line1\nalice2\n");
+        assert_eq!(denied(&bob.shell("before", line)), None);
+        scratch.write("shared.txt", "of an archive\n");
+        let said = bob.shell("after", line);
+        assert!(said.out.contains("whose change it is cannot be seen"), "{line}: {said:?}");
+        let told = event(&ann, "UserPromptSubmit");
+        assert!(told.out.contains("who wrote it is not known"), "{line}: {told:?}");
+        let name = told.out.split("baton rescue show ").nth(1).expect("where it is");
+        let name = name.split(['.', '"', ' ', '\\']).next().unwrap();
+        let shown = scratch.baton(&["rescue", "show", name]).ok().out;
+        assert!(shown.contains("+alice2"), "{line}: {shown}");
+    }
+}
+
 #[test]
 fn what_was_committed_is_not_called_lost() {
     let scratch = with_file();

@@ -138,6 +138,12 @@ fn the_edit_and_shell_doors_hold_an_agent_to_its_role() {
                 let why = why.unwrap_or_else(|| panic!("{client}: {line}"));
                 assert!(why.contains("your role is explore, which may not write"), "{why}");
             }
+            for line in ["git commit --allow-empty -m x", "git checkout -b x", "git branch x"] {
+                let why = denied(&explore.shell("before", line));
+                let why = why.unwrap_or_else(|| panic!("{client}: {line}"));
+                assert!(why.contains("your role is explore, which may not commit"), "{why}");
+            }
+            assert_eq!(denied(&explore.shell("before", "git branch -a; git branch")), None);
             let reader = agent(scratch, client, "r", "reader");
             let why = denied(&reader.shell("before", "ls")).unwrap_or_else(|| panic!("{client}"));
             assert!(why.contains("may not use the shell"), "{why}");
@@ -194,6 +200,27 @@ fn a_subagent_is_held_to_the_role_of_its_definition() {
     assert!(denied(&edit("baton:baton-review", "src/b.rs")).is_some(), "as a plugin's too");
     assert_eq!(denied(&edit("baton-docs", "docs/b.md")), None);
     assert_eq!(denied(&edit("general-purpose", "src/c.rs")), None);
+    // Git's own hooks know nothing of subagents, and a command in a shell is known by its line.
+    let line = |when: &str, line: &str| {
+        main.tells(json!({ "hook_event_name": when, "tool_name": "Bash", "tool_use_id": "d",
+            "tool_input": { "command": line }, "agent_id": "a1", "agent_type": "baton-explore" }))
+    };
+    let why = denied(&line("PreToolUse", "git commit -m sneaky")).expect("it may not commit");
+    assert!(why.contains("your role is explore, which may not commit"), "{why}");
+    assert_eq!(denied(&line("PreToolUse", "baton commit -m x src/a.rs")), None);
+    scratch.write("src/a.rs", "fn b() {}\n");
+    let mut commit = scratch.command(&["commit", "-m", "x", "src/a.rs"]);
+    commit.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", "m");
+    let said = Said::from(commit.output().unwrap()).refused(1);
+    assert!(said.err.contains("your role is explore, which may not commit"), "{said:?}");
+}
+
+#[test]
+fn who_may_not_change_a_file_does_not_close_it_to_everybody() {
+    let scratch = Scratch::workspace();
+    let rita = session(&scratch, "rita", "review");
+    let said = scratch.acts(&rita, &["interface", "add", "API", "src/a.rs"]).refused(1);
+    assert!(said.err.contains("your role is review, which may not write src/a.rs"), "{said:?}");
 }
 
 #[test]

@@ -330,3 +330,49 @@ fn a_commit_of_ones_own_files_is_nobodys_danger() {
     scratch.git(&["add", "theirs.txt"]);
     each_denied(&ann, "it would take theirs.txt along, which you do not hold", &lines);
 }
+
+/// No hook tells of a person's editor: what nobody holds is saved before it would be gone.
+#[test]
+fn s17_what_a_person_has_not_committed_is_saved_before_a_sweep() {
+    for (line, file) in [
+        ("git reset --hard", "README.md"),
+        ("git checkout -- .", "README.md"),
+        ("git clean -fd", "notes.txt"),
+    ] {
+        let scratch = Scratch::workspace();
+        let ann = claude(&scratch, "ann");
+        scratch.git(&["add", "-A"]);
+        scratch.git(&["commit", "-qm", "all"]);
+        assert_eq!(denied(&ann.write("src/a.rs", "of ann\n")), None);
+        scratch.write("src/a.rs", "of ann\n");
+        scratch.write(file, "of a person\n");
+        let said = ann.shell("before", line);
+        assert_eq!(denied(&said), None, "alone: {line}");
+        assert!(said.out.contains("that are not yours were saved first"), "{line}: {said:?}");
+        let listed = scratch.baton(&["rescue", "list", "--json"]).ok().json();
+        assert_eq!(listed["rescues"][0]["files"], json!([file]), "{line}: {listed}");
+    }
+}
+
+/// What a program wrote is older than its claim; and the clock of files is a little slow.
+#[test]
+fn what_was_claimed_and_committed_is_free_again_whenever_it_was_written() {
+    Scratch::on_each_store("", |scratch| {
+        scratch.git(&["add", "-A"]);
+        scratch.git(&["commit", "-qm", "all"]);
+        let bob = Agent { scratch, client: "codex", id: "bob" };
+        for name in ["one.txt", "two.txt", "three.txt"] {
+            let line = format!("python3 -c \"open('{name}', 'w').write('x')\"");
+            assert_eq!(denied(&bob.shell("before", &line)), None);
+            scratch.write(name, "x\n");
+            bob.shell("after", &line);
+            assert_eq!(held(scratch), [name]);
+            let line = format!("git add {name} && git commit -qm {name}");
+            assert_eq!(denied(&bob.shell("before", &line)), None);
+            scratch.git(&["add", name]);
+            scratch.git(&["commit", "-qm", name]);
+            bob.shell("after", &line);
+            assert!(held(scratch).is_empty(), "{name}: {:?}", held(scratch));
+        }
+    });
+}

@@ -362,6 +362,21 @@ fn a_role_is_held_by_the_kernel_and_the_client_keeps_its_own_folder() {
     assert!(said.out.contains("hooked.rs") && said.out.contains("typed.rs"), "{said:?}");
 }
 
+/// Some clients believe the variable rather than the system.
+#[test]
+fn a_client_in_a_new_tree_is_told_where_it_is() {
+    let scratch = Scratch::workspace();
+    let python = "import os; print(os.getcwd() == os.environ['PWD'], os.environ.get('OLDPWD'))";
+    client(&scratch, "opencode", "");
+    // A shell would mend the variable first.
+    let program = format!("#!/usr/bin/env python3\n{python}\n");
+    std::fs::write(scratch.path("bin/opencode"), program).unwrap();
+    let mut started = command(&scratch, &["start", "opencode", "--tree", "new"]);
+    started.env("PWD", scratch.root()).env("OLDPWD", "/");
+    let said = Said::from(started.output().unwrap());
+    assert!(said.out.contains("True None"), "{said:?}");
+}
+
 /// The branch of a role's tree has a folder of its own, which the kernel can open alone.
 #[test]
 fn a_role_in_a_new_tree_commits_with_plain_git() {

@@ -16,6 +16,7 @@ use crate::key::Key;
 use crate::notices::{News, Notice};
 use crate::refusal::{Held, Refusal};
 use crate::resource::Resource;
+use crate::roles::{self, Deed};
 use crate::scene::{Caller, Scene};
 use crate::sessions::{GRACE, Life, Session};
 use crate::time::{Moment, Span};
@@ -311,6 +312,9 @@ pub fn add(
     if let Some(there) = get::<Interface>(view, name.as_str())? {
         return again(there, &files, caller, context);
     }
+    // Who may not change a file would close it to everybody.
+    let deeds: Vec<Deed<'_>> = files.iter().map(Deed::Write).collect();
+    roles::admit(view, &caller.session, &deeds, context)?;
     if all(view)?.len() >= INTERFACES_MAX as usize {
         let max = INTERFACES_MAX as usize;
         return Err(Refused::TooMany { what: What::Interfaces, max }.into());

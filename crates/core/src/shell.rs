@@ -77,6 +77,12 @@ pub fn read(line: &str) -> Deeds {
     }
 }
 
+/// Does a line make commits with plain git, or branches for them?
+pub fn makes_commits(line: &str) -> bool {
+    // Most lines are spared the reading.
+    line.contains("git") && read(line).commands.iter().any(git::makes_commits)
+}
+
 /// The line in which a shell reads exactly these words.
 pub fn quote<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let quoted = words.into_iter().map(|word| format!("'{}'", word.replace('\'', "'\\''")));

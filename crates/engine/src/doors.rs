@@ -32,7 +32,7 @@ pub mod asking;
 pub mod callers;
 mod calls;
 mod changes;
-mod committed;
+pub(crate) mod committed;
 pub mod edit;
 pub mod git;
 mod held;
@@ -421,8 +421,13 @@ pub(crate) fn not_by_role(
 pub fn shell_not_by_role(
     workspace: &mut Workspace,
     actor: &Actor,
+    line: &str,
 ) -> Result<Option<Box<roles::Refused>>, Failure> {
-    let refused = not_by_role(workspace, actor, Deed::Use(roles::Tool::Shell))?;
+    let mut refused = not_by_role(workspace, actor, Deed::Use(roles::Tool::Shell))?;
+    // Git's own hooks know the session, and none of its subagents.
+    if refused.is_none() && baton_core::shell::makes_commits(line) {
+        refused = not_by_role(workspace, actor, Deed::Commit)?;
+    }
     if let Some(refused) = &refused {
         let denied = denials::Refused::by_role(denials::Deed::Shell, refused);
         denying::note(workspace, actor, vec![denied]);

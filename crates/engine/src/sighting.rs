@@ -248,7 +248,7 @@ fn settle(workspace: &mut Workspace, id: &ClaimId) -> Result<bool, Failure> {
         return Ok(false);
     }
     let tree = claim.hold.tree.clone();
-    let settled = files::settled(workspace, &tree, vec![claim])?;
+    let settled = files::settled(workspace, &tree, vec![claim], &[])?;
     Ok(end_settled(workspace, &settled)? > 0)
 }
 
@@ -272,7 +272,7 @@ pub fn settle_own(
     if claims.is_empty() {
         return Ok(());
     }
-    let settled = files::settled(workspace, &tree, claims)?;
+    let settled = files::settled(workspace, &tree, claims, committed)?;
     end_settled(workspace, &settled).map(drop)
 }
 

@@ -88,7 +88,9 @@ pub fn actor(workspace: &mut Workspace, hints: &Hints) -> Result<Actor, Failure>
     }
     let mut actor = own_tree::instead(workspace, actor);
     if let (None, Some(session), Some(words)) = (&actor.agent, &actor.session, &hints.words) {
-        actor.agent = callers::running(&workspace.place, session, words);
+        let running = callers::running(&workspace.place, session, words);
+        (actor.agent, actor.role) =
+            running.map_or((None, actor.role), |(agent, role)| (Some(agent), role));
     }
     // A sandbox may be of a narrower role than its session.
     actor.role = actor.role.or_else(sandbox::bound_role);

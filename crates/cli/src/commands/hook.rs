@@ -366,7 +366,7 @@ impl Door<'_> {
 
     fn before_line(&mut self, actor: &Actor, line: &str) -> Result<Answer, Failure> {
         if self.has_role
-            && let Some(refused) = doors::shell_not_by_role(self.workspace, actor)?
+            && let Some(refused) = doors::shell_not_by_role(self.workspace, actor, line)?
         {
             return Ok(Answer::Deny(words::role_denial(&refused)));
         }

@@ -107,7 +107,7 @@ pub(crate) fn run(common: &Common, wanted: &Sandbox) -> Outcome {
     let outcome = Ready::prepare(&desk.workspace, kept).and_then(|ready| {
         remark(&opening);
         let mut command = ready.command(&wanted.command)?;
-        command.current_dir(&folder);
+        command.current_dir(&folder).env("PWD", &folder);
         run_in_foreground(ready, command)
     });
     end(&mut desk, &own);

@@ -264,6 +264,8 @@ fn run_client(
     let (folder, variables) = (begun.folder.clone(), begun.environment.clone());
     let surround = |command: &mut std::process::Command| {
         command.current_dir(&folder);
+        // Some clients go by this rather than by where they are.
+        command.env("PWD", &folder).env_remove("OLDPWD");
         command.env(starting::VARIABLE, "1");
         command.envs(variables.iter().chain(&told.environment).map(|(name, value)| (name, value)));
     };

@@ -120,7 +120,7 @@ pub(crate) fn saved(saved: &[Saved]) -> String {
     for one in saved.iter().take(FINDINGS_MAX) {
         let whose = match &one.name {
             Some(name) => format!("of {}, who is gone,", shown(name)),
-            None => "in that tree, which are not yours,".to_owned(),
+            None => "there that are not yours".to_owned(),
         };
         let reference = shown(&one.reference);
         let _ = writeln!(

@@ -218,6 +218,7 @@ fn judge(command: &Command, verbs: &mut Vec<Verb>) {
         "baton" if command.terminal => verbs.push(Verb::ActsAsPerson),
         "baton" => baton(command, verbs),
         "expect" if mentions(command, "baton") => verbs.push(Verb::ActsAsPerson),
+        name if AWAY.contains(&name) && asks_as_person(command) => verbs.push(Verb::ActsAsPerson),
         "kill" | "pkill" | "killall" | "skill" if mentions(command, "baton") => {
             verbs.push(Verb::KillsBaton);
         }
@@ -248,6 +249,17 @@ fn finds_baton(command: &Command) -> bool {
         _ => false,
     };
     looks && mentions(command, "baton")
+}
+
+/// Programs that run a line elsewhere than under the agent, mostly with a terminal.
+const AWAY: [&str; 10] =
+    ["abduco", "at", "batch", "dtach", "screen", "socat", "systemd-run", "tmux", "ttyd", "zellij"];
+/// What only a person is asked to say, whatever stands around it.
+const PERSONS: [&str; 8] =
+    ["approve", "deny", "trust", "revive", "restore", "revoke", "person", "--remove"];
+
+fn asks_as_person(command: &Command) -> bool {
+    mentions(command, "baton") && PERSONS.iter().any(|word| mentions(command, word))
 }
 
 fn mentions(command: &Command, text: &str) -> bool {
@@ -492,7 +504,8 @@ fn baton(command: &Command, verbs: &mut Vec<Verb>) {
             | ("trust" | "revoke" | "person", _)
     );
     let forced = word(0) == "worktree" && word(1) == "remove" && options.has(&["--force"]);
-    if persons || forced || options.has(&["--person-token"]) {
+    let unguards = word(0) == "init" && options.has(&["--remove"]);
+    if persons || forced || unguards || options.has(&["--person-token"]) {
         verbs.push(Verb::ActsAsPerson);
     }
     // What a client tells at its hooks, it tells itself.

@@ -42,6 +42,24 @@ impl Call<'_> {
     }
 }
 
+/// Whether it makes a commit, moves a reference, or makes a branch.
+pub(super) fn makes_commits(command: &Command) -> bool {
+    let Some(call) = read(command).filter(|call| !call.asks_for_help()) else { return false };
+    let options = call.options();
+    match call.verb {
+        "commit" => !options.has(&["--dry-run"]),
+        "commit-tree" | "cherry-pick" | "revert" | "am" | "update-ref" => true,
+        "checkout" => options.has(&["-b", "-B", "--orphan"]),
+        "switch" => options.has(&["-c", "-C", "--create", "--force-create", "--orphan"]),
+        "branch" => {
+            let looks =
+                ["-l", "--list", "-a", "--all", "-r", "--remotes", "--contains", "--merged"];
+            !options.operands.is_empty() && !options.has(&looks)
+        }
+        _ => false,
+    }
+}
+
 /// Options of a verb that take a value as a word of their own.
 fn valued(verb: &str) -> (&'static str, &'static [&'static str]) {
     match verb {

@@ -389,8 +389,9 @@ fn settle(
     let root = workspace.place.root.clone();
     let activity = workspace.activity(actor);
     let foreign = overwriting::note(workspace, actor, &sorted.foreign, before)?;
-    overwriting::note_unsure(workspace, actor, &sorted.holders, before)?;
-    overwriting::save_all(workspace, actor, &sorted.unsure, before, false)?;
+    for others in [&sorted.holders, &sorted.unsure] {
+        overwriting::note_unsure(workspace, actor, others, before)?;
+    }
     compared.unclaimed = sorted.unclaimed;
     let unsure: Vec<Resource> = sorted.unsure.into_iter().chain(sorted.persons).collect();
     let unsure_held = note(workspace, actor, &unsure, true)?;

@@ -32,6 +32,8 @@ struct Open {
     agent: String,
     call: String,
     words: String,
+    /// That of the subagent's definition.
+    role: Option<String>,
 }
 
 fn trace(place: &Place, session: &SessionId) -> Trace {
@@ -53,7 +55,8 @@ pub fn begins(place: &Place, actor: &Actor, line: &str, call: &str) {
             None => UNKNOWN.to_owned(),
         };
         let (at, agent, call) = (now().to_string(), agent_of(actor), fitting(call));
-        trace(place, session).add(&joined(&["+", &at, agent, &call, &words]));
+        let role = actor.role.as_deref().unwrap_or_default();
+        trace(place, session).add(&joined(&["+", &at, agent, &call, &words, role]));
     }
 }
 
@@ -80,18 +83,22 @@ pub fn leaves(place: &Place, actor: &Actor) {
     }
 }
 
-/// The subagent that runs a command with these words; nothing where it is its session itself, or
-/// where that cannot be told.
-pub(crate) fn running(place: &Place, session: &SessionId, words: &[OsString]) -> Option<String> {
+/// The subagent that runs a command with these words, and its role; nothing where it is its session
+/// itself, or where that cannot be told.
+pub(crate) fn running(
+    place: &Place,
+    session: &SessionId,
+    words: &[OsString],
+) -> Option<(String, Option<String>)> {
     let lines = open(&trace(place, session));
     let hash = hash(words.iter().map(OsString::as_os_str));
-    let who = |words: &str| -> BTreeSet<String> {
+    let who = |words: &str| -> BTreeSet<(String, Option<String>)> {
         let same = lines.iter().filter(|line| line.words == words);
-        same.map(|line| line.agent.clone()).collect()
+        same.map(|line| (line.agent.clone(), line.role.clone())).collect()
     };
     let known = who(&hash);
     let mut who = if known.is_empty() { who(UNKNOWN) } else { known };
-    let first = who.pop_first().filter(|agent| !agent.is_empty());
+    let first = who.pop_first().filter(|(agent, _)| !agent.is_empty());
     first.filter(|_| who.is_empty())
 }
 
@@ -100,11 +107,12 @@ fn open(trace: &Trace) -> Vec<Open> {
     for line in trace.lines() {
         let parts: Vec<&str> = line.split(PARTED).collect();
         match parts[..] {
-            ["+", at, agent, call, words] => open.push(Open {
+            ["+", at, agent, call, words, role] => open.push(Open {
                 at: at.parse().unwrap_or_default(),
                 agent: agent.to_owned(),
                 call: call.to_owned(),
                 words: words.to_owned(),
+                role: Some(role.to_owned()).filter(|role| !role.is_empty()),
             }),
             ["-", agent, call] => open.retain(|one| one.agent != agent || one.call != call),
             ["-", agent] => open.retain(|one| one.agent != agent),

@@ -64,7 +64,7 @@ pub(super) fn length(place: &Place) -> Option<u64> {
 }
 
 /// Where HEAD of this tree has been, in git's own words.
-fn record(place: &Place) -> Option<PathBuf> {
+pub(crate) fn record(place: &Place) -> Option<PathBuf> {
     place.git.as_ref().map(|dirs| dirs.git_dir.join("logs/HEAD"))
 }
 

@@ -48,7 +48,7 @@ pub(super) fn note_unsure(
     before: &Before,
 ) -> Result<(), Failure> {
     let was = save_all(workspace, actor, changed, before, false)?;
-    if was.is_empty() {
+    if !was.values().any(|one| matches!(one, Was::Saved(_))) {
         return Ok(());
     }
     workspace

@@ -340,7 +340,7 @@ fn weigh(
         | Verb::SwitchTree
         | Verb::AddAll
         | Verb::RemovesTree => {
-            risk = sweeping::look(workspace, actor, root.is_some())?;
+            risk = sweeping::look(workspace, actor, danger.verb, root.is_some())?;
             match danger.verb {
                 // One stack for all working trees: whoever pops next gets it.
                 Verb::Stash => !risk.is_none() || others_anywhere(workspace, actor)?,

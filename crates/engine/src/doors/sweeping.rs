@@ -29,6 +29,9 @@ use crate::sessions::SeatState;
 use crate::sighting::{RESCUE_PREFIX, bury, files, life_of};
 use crate::workspace::Workspace;
 
+/// More files that nobody holds are what a build has left, and not a person's work.
+const REST_FILES_MAX: usize = 200;
+
 /// What stands in the way of a sweep through one tree, and what was saved before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Risk {
@@ -155,11 +158,13 @@ fn name_of(holder: &Holder) -> String {
     }
 }
 
-/// Who would lose by a sweep through this tree. Where it is not the actor's own, changes that are
-/// nobody's are saved as well: they are surely not the actor's.
+/// Who would lose by a sweep through this tree. Changes that are nobody's are saved as well, where
+/// it is not the actor's own and where they would be gone for good: what an agent changes it holds,
+/// so these are a person's, of whom no hook tells.
 pub(super) fn look(
     workspace: &mut Workspace,
     actor: &Actor,
+    verb: Verb,
     elsewhere: bool,
 ) -> Result<Risk, Failure> {
     let mut risk = Risk { others: sessions_here(workspace, actor)?, ..Risk::default() };
@@ -194,7 +199,11 @@ pub(super) fn look(
         names.dedup();
     }
     if elsewhere && risk.is_none() {
-        risk.saved.extend(save_rest(workspace, &mine, &theirs)?);
+        risk.saved.extend(save_rest(workspace, &mine, &theirs, usize::MAX)?);
+    } else if risk.is_none() && matches!(verb, Verb::ResetHard | Verb::Clean | Verb::DiscardAll) {
+        // That it could not be saved stops nobody who is alone in a tree.
+        let saved = save_rest(workspace, &mine, &theirs, REST_FILES_MAX);
+        risk.saved.extend(saved.ok().flatten());
     }
     Ok(risk)
 }
@@ -289,6 +298,7 @@ fn save_rest(
     workspace: &Workspace,
     mine: &[Held],
     theirs: &[Held],
+    files_max: usize,
 ) -> Result<Option<Saved>, Failure> {
     let git = Git::in_tree(&workspace.place.root)?;
     let status = git.status(&[String::new()])?;
@@ -297,7 +307,7 @@ fn save_rest(
         Resource::literal(&one.path).is_ok_and(|path| held().any(|held| held.overlaps(&path)))
     };
     let changed: Vec<&Changed> = status.changed.iter().filter(|one| !known(one)).collect();
-    if changed.is_empty() {
+    if changed.is_empty() || changed.len() > files_max {
         return Ok(None);
     }
     let reference = format!("{RESCUE_PREFIX}/{}/changes", workspace.tree.0);

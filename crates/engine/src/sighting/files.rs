@@ -18,6 +18,7 @@ use baton_core::resource::Resource;
 use baton_core::time::{Moment, Span};
 
 use super::RESCUE_PREFIX;
+use crate::doors::committed;
 use crate::failure::Failure;
 use crate::git::{self, Changed, Git, Rescue, Status};
 use crate::workspace::Workspace;
@@ -170,22 +171,30 @@ pub(crate) fn tree_root(workspace: &Workspace, tree: &TreeId) -> Option<PathBuf>
 
 /// Those claims in a tree of which every path exists, was written after the grant, and has no
 /// uncommitted change. A path that was never written may be about to be: its claim stays. So does
-/// one over a file that git does not look at: nothing tells that this is as it was.
+/// one over a file that git does not look at: nothing tells that this is as it was. Whoever has
+/// just committed what it held before that is done with it, whenever it was written: a command may
+/// have written it before it was claimed, and clocks of files are a little slow.
 pub(super) fn settled(
     workspace: &mut Workspace,
     tree: &TreeId,
     mut claims: Vec<Claim>,
+    just_committed: &[Resource],
 ) -> Result<Vec<Claim>, Failure> {
     let Some(root) = tree_root(workspace, tree).filter(|_| workspace.place.git.is_some()) else {
         return Ok(Vec::new());
     };
     let clock = FileClock::now(workspace)?;
+    let record = committed::record(&workspace.place).filter(|_| !just_committed.is_empty());
+    let committed_at = record.and_then(|record| clock.changed_at(&record));
     claims.retain(|claim| {
-        let written = |resource: &Resource| {
-            let path = crate::resources::path_on_disk(&root, resource)?;
-            Some(clock.changed_at(&path)? > claim.granted_at)
+        let was_before = committed_at.is_some_and(|at| claim.granted_at <= at);
+        let is_done = |resource: &Resource| {
+            was_before && just_committed.contains(resource)
+                || crate::resources::path_on_disk(&root, resource)
+                    .and_then(|path| clock.changed_at(&path))
+                    .is_some_and(|changed| changed > claim.granted_at)
         };
-        claim.hold.resources.iter().all(|resource| written(resource) == Some(true))
+        claim.hold.resources.iter().all(is_done)
     });
     if claims.is_empty() {
         return Ok(claims);

@@ -53,7 +53,7 @@ fn settled() -> (tempfile::TempDir, Workspace, Claim) {
     git(&root, &["commit", "-qam", "two"]);
     let (claim, _) = claim_and_session(&mut workspace, &granted.claim).unwrap().unwrap();
     let tree = claim.hold.tree.clone();
-    assert_eq!(files::settled(&mut workspace, &tree, vec![claim.clone()]).unwrap().len(), 1);
+    assert_eq!(files::settled(&mut workspace, &tree, vec![claim.clone()], &[]).unwrap().len(), 1);
     (folder, workspace, claim)
 }
 

@@ -170,6 +170,20 @@ fn verbs_of_git_that_commit_push_and_set() {
 }
 
 #[test]
+fn a_terminal_elsewhere_makes_nobody_a_person() {
+    let away = [
+        "tmux new -d 'baton policy approve --yes'",
+        "tmux send-keys -t 0 'baton trust --yes' Enter",
+        "screen -dm bash -c 'baton trust --yes'",
+        "socat - EXEC:'baton gate approve g1',pty",
+    ];
+    each(&[Verb::ActsAsPerson], &away);
+    for line in ["tmux new -d 'baton status'", "tmux ls", "screen -dm make", "at now < approve"] {
+        assert!(verbs(line).is_empty(), "{line}");
+    }
+}
+
+#[test]
 fn acting_as_somebody_else() {
     let persons = [
         "baton gate approve G-1",
@@ -186,6 +200,7 @@ fn acting_as_somebody_else() {
         "script -qc 'baton status' /dev/null",
         "unbuffer baton status",
         "expect -c 'spawn baton trust'",
+        "baton init --remove --yes",
         "BATON_PERSON_TOKEN_FILE=x baton status",
         "baton --person-token x status",
         "unset BATON_SESSION",
