@@ -199,10 +199,10 @@ pub(super) fn look(
         names.dedup();
     }
     if elsewhere && risk.is_none() {
-        risk.saved.extend(save_rest(workspace, &mine, &theirs, usize::MAX)?);
+        risk.saved.extend(save_rest(workspace, &mine, &theirs, None)?);
     } else if risk.is_none() && matches!(verb, Verb::ResetHard | Verb::Clean | Verb::DiscardAll) {
         // That it could not be saved stops nobody who is alone in a tree.
-        let saved = save_rest(workspace, &mine, &theirs, REST_FILES_MAX);
+        let saved = save_rest(workspace, &mine, &theirs, Some(verb));
         risk.saved.extend(saved.ok().flatten());
     }
     Ok(risk)
@@ -293,12 +293,13 @@ fn held_here(workspace: &mut Workspace) -> Result<Vec<Held>, Failure> {
     })
 }
 
-/// Changes that neither the actor holds nor anybody whose work was looked at already.
+/// Changes that neither the actor holds nor anybody whose work was looked at already: all of them,
+/// or those that this sweep takes.
 fn save_rest(
     workspace: &Workspace,
     mine: &[Held],
     theirs: &[Held],
-    files_max: usize,
+    verb: Option<Verb>,
 ) -> Result<Option<Saved>, Failure> {
     let git = Git::in_tree(&workspace.place.root)?;
     let status = git.status(&[String::new()])?;
@@ -306,8 +307,14 @@ fn save_rest(
         let held = || mine.iter().chain(theirs).flat_map(|one| &one.claim.hold.resources);
         Resource::literal(&one.path).is_ok_and(|path| held().any(|held| held.overlaps(&path)))
     };
-    let changed: Vec<&Changed> = status.changed.iter().filter(|one| !known(one)).collect();
-    if changed.is_empty() || changed.len() > files_max {
+    // A clean takes what git does not know, and every other sweep the rest.
+    let goes = |one: &&Changed| {
+        let is_new = one.indexed == Some(None);
+        verb.is_none_or(|verb| is_new == (verb == Verb::Clean))
+    };
+    let changed = status.changed.iter().filter(goes).filter(|one| !known(one));
+    let changed: Vec<&Changed> = changed.collect();
+    if changed.is_empty() || verb.is_some() && changed.len() > REST_FILES_MAX {
         return Ok(None);
     }
     let reference = format!("{RESCUE_PREFIX}/{}/changes", workspace.tree.0);
